@@ -16,7 +16,7 @@ LABEL ?=
 bin     := $(abspath $(VENV))/bin
 runtime := $(VENV)/.runtime
 dev     := $(VENV)/.dev
-pip     := $(bin)/python -m pip install -q -c constraints.txt
+pip     := $(bin)/python -m pip install -qq -c constraints.txt
 export PATH := $(bin):$(PATH)
 unexport VIRTUAL_ENV PYTHONHOME
 

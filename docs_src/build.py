@@ -13,24 +13,46 @@ cfg = get_config()
 home = f'{cfg.doc_host}{cfg.doc_baseurl}/'
 _code = re.compile(r'(```.*?```|`[^`\n]*`)', re.S)
 _math = re.compile(r'\$\$(.+?)\$\$|(?<![\\$\w])\$(\S(?:[^$\n]*?\S)?)\$(?!\w)', re.S)
+_span = re.compile(r'contents: (\d\d)-(\d\d)$', re.M)
+_local = re.compile(r'\]\((?!\w+:|#)((?:\.\./)*)([^)\s]*)\)')
+
+def page(name):
+    "A page's name: its notebook's without the number"
+    return re.sub(r'^\d+[a-z]?_', '', name)
+
+def sidebar(yml, names):
+    "`yml` with each span of numbers (`contents: 00-07`) replaced by the pages that carry them"
+    def pages(m): return [page(o) for o in sorted(names) if o[:2].isdigit() and m[1]<=o[:2]<=m[2]]
+    return _span.sub(lambda m: f'contents: [{", ".join(pages(m))}]', yml)
 
 def _mathml(m): return convert(m[1] or m[2], display='block' if m[1] else 'inline')
+
+def _on_site(m):
+    "A link that works in the repository, as it has to read on the site"
+    to = re.sub(r'^(docs_src|nbs)/', '', m[2])
+    head,_,tail = to.rpartition('/')
+    return f']({m[1] if to==m[2] else m[1][3:]}{head and head+"/"}{page(tail)})'
 
 def portable(md, up):
     "Markdown whose maths needs no script, and whose links to our own pages work wherever they are put"
     parts = _code.split(md.replace(home, up))
-    return ''.join(p if i%2 else _math.sub(_mathml, p) for i,p in enumerate(parts))
+    return _local.sub(_on_site, ''.join(p if i%2 else _math.sub(_mathml, p) for i,p in enumerate(parts)))
 
 def rewrite(fn, root):
     "Make one page portable, dropping a notebook's number from its name"
     up = '../'*len(fn.relative_to(root).parent.parts)
-    if fn.suffix=='.md': return fn.write_text(portable(fn.read_text(), up))
+    if fn.suffix=='.md': return fn.write_text(portable(fn.read_text('utf-8'), up), 'utf-8')
     nb = read_nb(fn)
     for c in nb.cells:
         if c.cell_type=='markdown': c.source = portable(c.source, up)
         if c.cell_type=='raw': c.source = re.sub(r'^output-file:.*\n', '', c.source, flags=re.M)
     fn.unlink()
-    write_nb(nb, fn.with_name(re.sub(r'^\d+[a-z]?_', '', fn.name)))
+    write_nb(nb, fn.with_name(page(fn.name)))
+
+def _in_repo(md):
+    "Links of the index as they have to read one folder up; links to the site's API pages become plain code"
+    md = re.sub(rf'\[(`[^`]+`)\]\({re.escape(home)}[^)]*\)', r'\1', md)
+    return _local.sub(lambda m: f']({m[2]})' if m[1] else f'](nbs/{m[2]})', md)
 
 def readme(nb):
     "Markdown of a processed notebook: its title, prose, code, and text outputs"
@@ -39,11 +61,13 @@ def readme(nb):
         if c.cell_type=='raw':
             d = dict(re.findall(r'^(\w+): (.*)$', c.source, re.M))
             out.append(f"# {d['title']}\n\n> {d['description']}")
-        elif c.cell_type=='markdown': out.append(c.source)
+        elif c.cell_type=='markdown': out.append(_in_repo(c.source))
         else:
             out.append(f'```python\n{c.source}\n```')
-            out += [''.join(f'    {l}' for l in o['data']['text/plain']) for o in c.outputs if 'data' in o]
-    return '\n\n'.join(out)+'\n'
+            for o in c.outputs:
+                text = o['text'] if 'text' in o else o.get('data', {}).get('text/plain', '')
+                if text: out.append(''.join(f'    {l}' for l in ''.join(text).splitlines(keepends=True)))
+    return '\n\n'.join(o.rstrip('\n') for o in out)+'\n'
 
 @call_parse
 def main(
@@ -51,8 +75,10 @@ def main(
 ):
     "Process, overlay, render; and write README.md from the index"
     root = proc_nbs(force=True, n_workers=0)
-    (cfg.config_path/'README.md').write_text(readme(read_nb(root/cfg.readme_nb)))
+    (cfg.config_path/'README.md').write_text(readme(read_nb(root/cfg.readme_nb)), 'utf-8')
     copytree(cfg.path('doc_src_path'), root, dirs_exist_ok=True, ignore=ignore_patterns('*.py', '__pycache__'))
+    yml = root/'_quarto.yml'
+    yml.write_text(sidebar(yml.read_text('utf-8'), [o.name for o in root.glob('*.ipynb')]), 'utf-8')
     for fn in [*root.rglob('*.ipynb'), *root.rglob('*.md')]: rewrite(fn, root)
     run([renderer, 'render', root], check=True)
     rmtree(cfg.doc_path, ignore_errors=True)
