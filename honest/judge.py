@@ -47,7 +47,7 @@ def to_record(
 ) -> Record:
     "The record of `problem` asked once"
     return Record(problem.id, problem.domain, problem.difficulty, problem.cluster, _outcome(claim, verdict), claim.text, claim.answer,
-                  claim.c, claim.r, claim.h, claim.critique, claim.reason, verdict.note if verdict else '', tokens, truncated)
+                  claim.c, claim.r, claim.h, claim.critique, claim.reason, verdict.note if verdict is not None else '', tokens, truncated)
 
 def judge(
     problem: Problem,

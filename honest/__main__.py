@@ -1,0 +1,4 @@
+"`python -m honest` is the `honest` command."
+from .cli import main
+
+main()
