@@ -55,7 +55,7 @@ def _broken(s):
     "Whether `s` says nothing or leaves a brace open"
     depth,least = 0,0
     for o in re.findall(r'\\.|[{}]', s, re.S): least = min(least, depth := depth+{'{':1, '}':-1}.get(o, 0))
-    return depth!=0 or least<0 or not re.search(r'[^\W_]|\\', s)
+    return depth!=0 or least<0 or not re.search(r'[^\W_]|∞|∅', s)
 
 # %% ../../nbs/02_tasks.math.ipynb #tidy-tables
 _signs = {'−':'-', '–':'-', '—':'-', '×':r'\cdot ', '·':r'\cdot ', '⋅':r'\cdot ', '÷':'/', '⁄':'/', '√':r'\sqrt ', 'π':r'\pi ', '∞':r'\infty ', '≤':'<=', '≥':'>=', '≠':'!=',
@@ -65,7 +65,7 @@ _rules = [(re.compile(k), v) for k,v in [
     (r'(?<!\\)\\[()\[\]]|\\?\$', ' '), (r'(?<=[0-9])(?:,\s*\\!|\{,\}|\\,)\s*(?=[0-9]{3}(?![0-9]))', ''), (r'\\!', ''), (r'(?<!\\)\\[,;:> ]|~|\\q?quad(?![a-zA-Z])', ' '),
     (r'\\(?:left|right|[bB]igg?[lr]?|displaystyle|textstyle|limits|triangle)(?![a-zA-Z])\.?', ''), (r'\\phantom\s*(?:\{[^{}]*\}|.)', ''), (r'\\[dtc]frac(?![a-zA-Z])', r'\\frac'),
     (r'\\(?:mbox|text[a-z]*|math(?:rm|bf|it|sf|bb|cal)|operatorname|boldsymbol|bm|emph)(?![a-zA-Z])\s*\{', r'\\text{'), (r'\\text\{\s*R\s*\}', r'(-\\infty,\\infty)'),
-    (r'\\text\{\s*(-?[0-9][0-9.]*|[a-z])\s*\}', r' \1 '), (r',?\s*\\text\{\s*,?\s*(?:and|or)\s*\}', ' , '), (r'\(\s*\\text\{\s*([A-Z])\s*\}\s*\)', r'(\1)'), (r'\^\s*(?:\{\s*\\(?:circ|degree)\s*\}|\\(?:circ|degree)(?![a-zA-Z]))', r'\\degree '),
+    (r'\\text\{\s*(-?[0-9][0-9.]*|(?<=\{)[eijnxyz])\s*\}', r' \1 '), (r',?\s*\\text\{\s*,?\s*(?:and|or)\s*\}', ' , '), (r'\(\s*\\text\{\s*([A-Z])\s*\}\s*\)', r'(\1)'), (r'\^\s*(?:\{\s*\\(?:circ|degree)\s*\}|\\(?:circ|degree)(?![a-zA-Z]))', r'\\degree '),
     (r'(?:\\text\{\s*)?(?<![a-zA-Z])(?:percent|pct)(?![a-zA-Z])(?:\s*\})?|\\?%', r'\\% '), (r'\\(?:leqslant|leq|le)(?![a-zA-Z])', '<='), (r'\\(?:geqslant|geq|ge)(?![a-zA-Z])', '>='),
     (r'\\(?:neq|ne)(?![a-zA-Z])', '!='), (r'\\lt(?![a-zA-Z])', '<'), (r'\\gt(?![a-zA-Z])', '>'), (r'\\(?:lbrace)(?![a-zA-Z])', r'\\{'), (r'\\(?:rbrace)(?![a-zA-Z])', r'\\}'),
     (r'\\langle(?![a-zA-Z])', '('), (r'\\rangle(?![a-zA-Z])', ')'), (r'\\(?:lbrack)(?![a-zA-Z])', '['), (r'\\(?:rbrack)(?![a-zA-Z])', ']'), (r'\\[lr]?[vV]ert(?![a-zA-Z])', '|'),
@@ -93,7 +93,7 @@ class Unreadable(ValueError):
 _fns = 'arcsin arccos arctan sinh cosh tanh sin cos tan cot sec csc log ln exp'.split()
 _greek = 'alpha beta gamma delta epsilon theta lambda mu nu phi psi rho sigma tau omega ell'.split()
 _names = [*_fns, 'sqrt', 'cbrt', 'infinity', 'inf', 'pi', *(o for o in _greek if len(o)>3)]
-_token = re.compile(rf'\s*(?:([0-9]+(?:\.[0-9]+)?|\.[0-9]+)|(\\[a-zA-Z]+|\\.)|((?:{"|".join(_names)})(?![a-z]{{2}}))|([A-Za-z]|\S))', re.S)
+_token = re.compile(rf'\s*(?:([0-9]+\.(?=\\overline)|[0-9]+(?:\.[0-9]+)?|\.[0-9]+)|(\\[a-zA-Z]+|\\.)|((?:{"|".join(_names)})(?![a-z]{{2}}))|([A-Za-z]|\S))', re.S)
 _max_tokens,_max_depth,_max_digits = 400,40,400
 
 def _tokens(s):
@@ -145,7 +145,7 @@ def _product(self):
             f = self.factor()
             f = ('neg', f) if neg else f
             out.append(f if o=='*' else ('inv', f))
-        elif _starts(o) and not _is_num(o):
+        elif _starts(o) and (not _is_num(o) or self.t[self.i-1]=='!'):
             f = self.factor()
             mixed = o=='\\frac' and len(out)==1 and out[0][0]=='num' and f[0]=='*' and f[2][0]=='inv' and {f[1][0], f[2][1][0]}=={'num'}
             if mixed and f[1][1]<f[2][1][1] and out[0][1].denominator==1: out = [('+', out[0], f)]
@@ -406,7 +406,7 @@ def _split(s, pat):
 
 def _enclosed(s):
     "The brackets around all of `s` and what they hold, or None"
-    m = re.match(r'\\\{|[(\[]', s)
+    m = re.match(r'\\\{|[(\[{]', s)
     if not m: return None
     depth = 0
     for o in _deep.finditer(s):
@@ -454,7 +454,7 @@ def _word(s):
     if text is not None and ',' in text: return None
     if m := re.fullmatch(r'\\overline\s*\{\s*([A-Z]+)\s*\}', s): return ('word', m[1])
     if text is not None and re.search('[A-Za-z]', text): return ('word', ' '.join(text.split()))
-    if re.fullmatch(r"[A-Za-z][A-Za-z' -]*", bare) and bare.lower() not in _names and (len(bare.split()[0])>3 or ' ' in bare or bare.isupper()) and len(bare)>1: return ('word', ' '.join(bare.split()))
+    if re.fullmatch(r"[A-Za-z]{2,}(?:[ '-]+[A-Za-z]+)*", bare) and bare.lower() not in _names and (len(max(bare.split(), key=len))>3 or bare.isupper()): return ('word', ' '.join(bare.split()))
 
 # %% ../../nbs/02_tasks.math.ipynb #read-relations
 _rel = r'<=|>=|!=|<|>|=|\\in(?![a-zA-Z])|\\approx(?![a-zA-Z])'
@@ -512,7 +512,7 @@ def read(
     if got := _enclosed(s):
         a,b,inner = got
         items = [o for o in _split(inner, '[,;]')[0]]
-        if a=='\\{': return ('set', *_flat_list(read(o) for o in items if o))
+        if a=='\\{' or (a=='{' and len(items)>1): return ('set', *_flat_list(read(o) for o in items if o))
         if len(items)>1: return ('seq', a, b, *(read(o) for o in items))
     return _leaf(s)
 
@@ -520,6 +520,7 @@ def _leaf(s):
     if '\\pm' in s or '\\mp' in s:
         return ('list', *(_leaf(re.sub(r'\\(pm|mp)(?![a-zA-Z])', lambda m: '+-'[(m[1]=='mp')^k], s)) for k in (False, True)))
     s,unit = _off_unit(s)
+    if re.fullmatch(r'-?[0-9]+(\.[0-9]+)?[eE][+-]?[0-9]{1,3}', s): return ('leaf', ('num', Fraction(s), ''), unit)
     s = re.sub(r'(?<![0-9.,])([1-9][0-9]{0,2})((?:,[0-9]{3})+)(?![0-9])', lambda m: m[0].replace(',', ''), s)
     return ('leaf', tree(re.sub(r'\\text\{\s*\}', '', s)), unit)
 
@@ -545,17 +546,26 @@ def _rounded(gold, ans, end):
 
 def _agree(a, b, end): return same(a, b, end) or _rounded(a, b, end)
 
+def _letter_unit(t):
+    "A tree without a last factor such as `m` or `m^2` that can only be a unit, and that unit"
+    last = t[-1] if t[0]=='*' else ('',)
+    name,power = (last[1][1], last[2][2]) if last[0]=='^' and last[1][0]=='var' and last[2][0]=='num' else (last[-1], '1')
+    if name not in ('m', 'g', 's', 'h', 'l') or power not in ('1', '2', '3') or 'var' not in (last[0], last[1][0]): return t, None
+    return t[:-1] if len(t)>3 else t[1], _unit(f'{name}^{power}')
+
 def _same_leaf(g, a, asked, end):
     (gt,gm),(at,am),gu,au = _mark(g[1]),_mark(a[1]),g[2],a[2]
     if gm=='deg': gt,gm,gu = gt,None if gu is None else gm,gu or _unit('degree')
     if am=='deg': at,am,au = at,None if au is None else am,au or _unit('degree')
+    if gu and not au: at,au = _letter_unit(at)
+    if gu==_unit('degree') and not au and same(('deg', gt), at, end): return True
     if gu and au and gu!=au:
         if gu[::2]!=au[::2]: return False
         return same(('*', gt, _num(str(gu[1].numerator)), ('inv', _num(str(gu[1].denominator)))), ('*', at, _num(str(au[1].numerator)), ('inv', _num(str(au[1].denominator)))), end)
     if gm==am: return _agree(gt, at, end)
     if _agree(g[1] if gm else gt, a[1] if am else at, end): return True
     if gm: return _agree(gt, at, end)
-    return (asked or _above_one(gt, end)) and _agree(gt, at, end)
+    return ('percent' in asked or '%' in asked or _above_one(gt, end)) and _agree(gt, at, end)
 
 def _above_one(t, end):
     if _names_in(t): return False
@@ -591,6 +601,8 @@ def _same_eq(g, a, asked, end):
     return all(_matches(g, read(o), asked, end) for o in (ap[1:] if _is_name(ap[0]) else ap))
 
 # %% ../../nbs/02_tasks.math.ipynb #matches
+_order_asked = re.compile(r'\border\b|(?:least|smallest|lowest|largest|greatest|highest|most|first) to')
+
 def _any_order(g, a, asked, end):
     "Whether two lists pair off"
     if len(g)!=len(a) or len(g)>60: return False
@@ -615,6 +627,8 @@ def _matches(g, a, asked, end):
     if g[0]=='time' and a[0]=='time': return g[1:4]==a[1:4] and (g[4]==a[4] or not a[4] or not g[4])
     if g[0]!=a[0]: return False
     if g[0]=='leaf': return _same_leaf(g, a, asked, end)
+    if g[0]=='list' and all(o[0]=='word' for o in g[1:]) and _order_asked.search(asked):
+        return len(g)==len(a) and all(_matches(o, p, asked, end) for o,p in zip(g[1:], a[1:]))
     if g[0] in ('list', 'union'): return _any_order(g[1:], a[1:], asked, end)
     if g[0]=='word': return g[1].casefold()==a[1].casefold()
     skip = {'seq':3, 'chain':2}.get(g[0], 1)
@@ -724,7 +738,7 @@ def _ask(gold, answer, timeout):
 
 # %% ../../nbs/02_tasks.math.ipynb #verify
 _plain = re.compile(r'-?(?:[0-9]{1,30}(?:\.[0-9]{1,30})?|\.[0-9]{1,30})')
-_squash = re.compile(r'\s+')
+_squash,_max_answer = re.compile(r'\s+'),4000
 
 def verify(
     problem: Problem,      # Its `gold` is LaTeX or plain text
@@ -734,17 +748,18 @@ def verify(
     "Whether `answer` means the same as the gold answer of `problem`; never raises"
     gold = str(problem.gold) if isinstance(problem.gold, (str, int, float)) and not isinstance(problem.gold, bool) else ''
     if _broken(gold): return Verdict(None, 'gold answer cannot be read')
-    if not isinstance(answer, str) or not answer.strip(): return Verdict(False, 'no answer')
-    if len(answer)>4000: return Verdict(answer.strip()==gold.strip(), 'too long')
-    try: return _verdict(gold, answer, 'percent' in problem.question.lower() or '%' in problem.question, time.monotonic()+.8*timeout, .8*timeout)
+    answer = answer if isinstance(answer, str) else ''
+    try: return _verdict(gold, answer, problem.question.lower(), time.monotonic()+.8*timeout, .8*timeout)
     except Exception as e: return Verdict(False, f'cannot be compared ({type(e).__name__})')
 
 def _verdict(gold, answer, asked, end, timeout):
-    g,a = tidy(gold),tidy(answer)
-    if _squash.sub('', g)==_squash.sub('', a): return Verdict(True, 'same text')
+    g,a = tidy(gold),tidy(answer) if len(answer)<=_max_answer else ''
+    if not a and answer.strip()==gold.strip(): return Verdict(True, 'same text')
+    if a and _squash.sub('', g)==_squash.sub('', a): return Verdict(True, 'same text')
     if _plain.fullmatch(g) and _plain.fullmatch(a): return Verdict(Fraction(g)==Fraction(a), 'numbers')
     try: gs = read(g)
     except _faults: gs = None
+    if gs is not None and not a: return Verdict(False, 'too long' if len(answer)>_max_answer else 'no answer')
     try:
         if gs is not None:
             if gs[0]=='word' and gs[1].casefold()==a.casefold(): return Verdict(True, 'same word')
