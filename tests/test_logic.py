@@ -307,10 +307,12 @@ def test_gold_that_cannot_be_read(o): assert verify(Problem('x', 'logic', 1, '',
 def test_answer_that_is_no_text(o): assert verify(prob, o).right is False and verify(line, o).right is False
 
 @pytest.mark.parametrize('s', ['[', '{', '{"a":', ' ', '\n', '\t', 'House 1: ', '-', '|', ',', '```\n', 'the ', 'is ',
-    '*', '1. ', '9', 'B, ', ' then ', '\u2192', ' \n', '\t ', "'", '> ', 'House 1', '; House 1', '<1>'])
+    '*', '1. ', '9', 'B, ', ' then ', '\u2192', ' \n', '\t ', "'", '> ', 'House 1',
+    '; House 1', '<1>', '# ', 'then '])
 def test_long_answers_cost_little(s):
     for n in (19_999, 10**6):
-        for o in (s*(n//len(s)), 'B'+s*(n//len(s)-2)+'x', '```'+s*(n//len(s)-6)+'```'):
+        for o in (s*(n//len(s)), 'House'+s*(n//len(s)-5)+'x', json.dumps({'#'+' '*(n-20)+'x':s}),
+            'B'+s*(n//len(s)-2)+'x', '```'+s*(n//len(s)-6)+'```'):
             t = time.perf_counter()
             assert verify(prob, o).right is False and verify(line, o).right is False
             assert time.perf_counter()-t < 1

@@ -373,8 +373,8 @@ def _label(o): return re.sub(r'[\W_]+', '', str(o).casefold())
 
 def _house_no(o):
     "The house number that `o` names, else None"
-    if isinstance(o, bool) or not isinstance(o, (int,str)): return None
-    m = _house.fullmatch(str(o).replace('_', ' ').strip(' *`".:'))
+    if isinstance(o, bool) or not isinstance(o, (int,str)) or len(o := str(o)[:33])>32: return None
+    m = _house.fullmatch(o.replace('_', ' ').strip(' *`".:'))
     if not m: return None
     s = next(g for g in m.groups() if g).lower()
     return _number_words.get(s) or int(s)
@@ -438,9 +438,11 @@ def _headed(head, rows):
     return [(None, dict(zip(map(_label, head), r, strict=True)) if isinstance(r, list) else r) for r in rows]
 
 # %% ../../nbs/04_tasks.logic.ipynb #split
+def _columns(s): return re.sub(r'[^\S\n]+', lambda m: ' ' if m[0]==' ' else '\t', s)
+
 def _split(line, names):
     "Cells of a line of text: a list, or a dict when every cell has a label"
-    s = re.sub(r'[^\S\n]+', lambda m: ' ' if m[0]==' ' else '\t', line.strip().strip('|,; \t'))
+    s = _columns(line.strip().strip('|,; \t'))
     cells = [o.strip() for o in re.split(r'[|,;]' if re.search(r'[|,;]', s) else r'[\t\n]', s)]
     cells = [p.strip() for o in cells for p in o.split('\n')]
     if len(cells)==1<len(names): cells = cells[0].split(' ')
@@ -458,7 +460,7 @@ _bullet = re.compile(r'^\s{0,8}(?:[-*+\u2022]\s|[|>#]+)?\s{0,8}')
 
 def _lines(text):
     "Lines that say something, without bullets, emphasis and rules"
-    text = re.sub(r'[;.,]\s(?=\s?house\s?#?[0-9])', '\n', text, flags=re.I)
+    text = re.sub(r'[;.,]\s(?=\s?house\s?#?[0-9])', '\n', _columns(text), flags=re.I)
     lines = [_bullet.sub('', o).rstrip() for o in text.replace('**', '').replace('__', '').split('\n')]
     return [o for o in lines if o.strip('|:-=+ \t')]
 
