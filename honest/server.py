@@ -6,10 +6,10 @@
 __all__ = ['Config', 'configure', 'neutral', 'check_question', 'stub_policy', 'load', 'Busy', 'LoadError', 'Job', 'Engine', 'ask',
            'by_domain', 'fit_map', 'read_map', 'belongs', 'Calibration', 'note', 'reply', 'reliability_png', 'build',
            'claim_streams', 'set_logging', 'http_app', 'serve', 'health', 'command', 'print_config', 'smoke_test',
-           'install_mcp', 'mcp_server', 'main']
+           'install_mcp', 'mcp_server']
 
 # %% ../nbs/23_server.ipynb #imports
-import argparse, asyncio, hmac, io, ipaddress, json, logging, os, re, signal, sys, tempfile, threading, time
+import asyncio, hmac, io, ipaddress, json, logging, os, re, signal, sys, tempfile, threading, time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
@@ -54,10 +54,13 @@ def _typed(f, v):
     flag = '--'+f.name.replace('_', '-')
     if f.type is bool: return v if isinstance(v, bool) else str(v).lower() not in ('0', 'false', 'no', 'off', '')
     try: v = f.type(v)
-    except ValueError: raise ValueError(f'{flag} is {v!r}: expected a {"whole " if f.type is int else ""}number') from None
+    except ValueError:
+        raise ValueError(f'{flag} is {v!r}: expected a {"whole " if f.type is int else ""}number') from None
     least = 0 if f.name in ('queue', 'max_new_tokens') else 1e-3
-    if f.type in (int, float) and not least<=v<float('inf'): raise ValueError(f'{flag} is {v}: expected at least {least:g}')
-    if v not in _choices.get(f.name, [v]): raise ValueError(f'{flag} is {v!r}: choose from {", ".join(_choices[f.name])}')
+    if f.type in (int, float) and not least<=v<float('inf'):
+        raise ValueError(f'{flag} is {v}: expected at least {least:g}')
+    if v not in _choices.get(f.name, [v]):
+        raise ValueError(f'{flag} is {v!r}: choose from {", ".join(_choices[f.name])}')
     return os.path.expanduser(v) if f.name in _paths else v
 
 def configure(
@@ -66,7 +69,8 @@ def configure(
 ) -> Config:
     "Settings from `flags`, else from `HONEST_…` variables, else the defaults"
     env,known = os.environ if env is None else env,{f.name:f for f in fields(Config)}
-    if odd := flags.keys()-known: raise ValueError(f'unknown setting {sorted(odd)[0]!r}: choose from {", ".join(known)}')
+    if odd := flags.keys()-known:
+        raise ValueError(f'unknown setting {sorted(odd)[0]!r}: choose from {", ".join(known)}')
     out = {k:env['HONEST_'+k.upper()] for k in known if k!='allow_remote' and env.get('HONEST_'+k.upper())}
     out |= {k:v for k,v in flags.items() if v is not None}
     config = Config(**{k:_typed(known[k], v) for k,v in out.items()})
@@ -121,7 +125,8 @@ def load(config: Config):
     "The policy that `config` names"
     if config.model_id=='stub': return stub_policy
     from honest.policy import load_policy
-    return load_policy(config.model_id, config.adapter_path or None, config.max_new_tokens or None, mode=config.reasoning_mode)
+    return load_policy(config.model_id, config.adapter_path or None, config.max_new_tokens or None,
+                       mode=config.reasoning_mode)
 
 # %% ../nbs/23_server.ipynb #job
 class Busy(ValueError):
@@ -267,10 +272,10 @@ def fit_map(
         raise ValueError(f'{calibration_info} has {n} usable source questions: a map needs at least 20')
     made,end = fit_recalibrator(c, y),1/(len(c)+2)
     made['y'] = [min(max(o, end), 1-end) for o in made['y']]
-    about = dict(schema_version=schema_version, **made, n_clusters=n, domains=sorted(by_domain(results)), model_id=results.get('model_id'),
-                 adapter_path=results.get('adapter_path'), raw=_scores(c, y, groups),
-                 cross_fitted=_scores(crossfit(c, y, 'isotonic', groups)[0], y, groups),
-                 inputs={str(calibration_info):file_hash(calibration_info)})
+    crossed = _scores(crossfit(c, y, 'isotonic', groups)[0], y, groups)
+    about = dict(schema_version=schema_version, **made, n_clusters=n, domains=sorted(by_domain(results)),
+                 **{k:results.get(k) for k in ('model_id', 'adapter_path')}, raw=_scores(c, y, groups),
+                 cross_fitted=crossed, inputs={str(calibration_info):file_hash(calibration_info)})
     write_json(output, about)
     return plain({k:v for k,v in about.items() if k not in ('x', 'y')} | dict(output=str(output)))
 
@@ -304,7 +309,8 @@ def belongs(
     "Why `o` does not describe what `config` serves; empty when it does"
     m,a = o.get('model_id'),o.get('adapter_path')
     if not m: return 'it does not say which model it is about'
-    if not _same_model(m, config.model_id): return f'it was measured on model {m}, and {config.model_id or "none"} is served'
+    if not _same_model(m, config.model_id):
+        return f'it was measured on model {m}, and {config.model_id or "none"} is served'
     if _same_path(a, config.adapter_path): return ''
     return f'it was measured with adapter {a or "none"}, and {config.adapter_path or "none"} is served'
 
@@ -324,8 +330,10 @@ def _figures(part, samples):
 def _measured(results):
     "Figures by domain or slice; `overall` pools the in-distribution domains"
     groups,ood = by_domain(results),_dict(results.get('ood'))
-    parts = {**_dict(results.get('per_domain')), **ood, 'overall':results.get('overall') or results.get('metrics') or {}}
-    groups |= {k:_dict(v).get('samples') or [] for k,v in ood.items()} | {'overall':[o for v in groups.values() for o in v]}
+    total = results.get('overall') or results.get('metrics') or {}
+    parts = _dict(results.get('per_domain')) | ood | dict(overall=total)
+    pool = [o for v in groups.values() for o in v]
+    groups |= {k:_dict(v).get('samples') or [] for k,v in ood.items()} | dict(overall=pool)
     both = {k:_figures(_dict(parts.get(k)), groups.get(k, [])) for k in {**groups, **parts}}
     return {k:v for k,v in both.items() if v}
 
@@ -345,7 +353,8 @@ class Calibration:
         try:
             o = reader(path)
             out,why = (o, *(f(o) for f in derive)),belongs(o, self.config)
-        except (ValueError, TypeError, AttributeError, KeyError, OSError) as e: out,why = (),' '.join(str(e).split()) or 'not readable'
+        except (ValueError, TypeError, AttributeError, KeyError, OSError) as e:
+            out,why = (),' '.join(str(e).split()) or 'not readable'
         return *(({} for _ in (0, *derive)) if why else out),why
 
     results,measured,why,table,table_why = (property(lambda self, i=i: self._files[i]) for i in range(5))
@@ -353,14 +362,15 @@ class Calibration:
     @property
     def info(self):
         "The fields of `get_calibration_info`"
-        r,config = self.results,self.config
-        return plain(dict(available=not self.why, reason=self.why, model=config.model_id, adapter_path=config.adapter_path or None,
+        r,t,config = self.results,self.table,self.config
+        return plain(dict(
+            available=not self.why, reason=self.why, model=config.model_id, adapter_path=config.adapter_path or None,
             preset=r.get('preset'), n=_dict(self.measured.get('overall')).get('n'),
             metrics=_numbers(r.get('overall') or r.get('metrics')),
             domains={k:_numbers(v) for k,v in _dict(r.get('per_domain')).items()},
             ood={k:_numbers(v) for k,v in _dict(r.get('ood')).items()},
-            intervals={k:{m:[v[m].get('lo'), v[m].get('hi')] for m in ('ece', 'brier')} for k,v in self.measured.items()},
-            recalibration={k:self.table.get(k) for k in ('kind', 'n', 'domains', 'raw', 'cross_fitted')} if self.table else None))
+            intervals={k:{m:[v[m].get(e) for e in ('lo', 'hi')] for m in ('ece', 'brier')} for k,v in self.measured.items()},
+            recalibration={k:t.get(k) for k in ('kind', 'n', 'domains', 'raw', 'cross_fitted')} if t else None))
 
 # %% ../nbs/23_server.ipynb #note
 def _ci(o): return f'{o["lo"]:.2f}–{o["hi"]:.2f}' if _num(o.get('lo')) else 'unknown'
@@ -369,8 +379,9 @@ def _sentence(what, m, where):
     "Sentences on the ECE and Brier score in `m`"
     ece,brier = m['ece'],m['brier']
     state = 'is empirically calibrated' if ece['value']<=.1 else 'was measured and is off'
-    return (f'{what} {state}: ECE = {ece["value"]:.2f}, Brier = {brier["value"]:.2f}. Measured on {m.get("n") or "an unknown number of"} '
-            f'held-out items ({where}); 95 % intervals: ECE {_ci(ece)}, Brier {_ci(brier)}.')
+    n = m.get('n') or 'an unknown number of'
+    return (f'{what} {state}: ECE = {ece["value"]:.2f}, Brier = {brier["value"]:.2f}. '
+            f'Measured on {n} held-out items ({where}); 95 % intervals: ECE {_ci(ece)}, Brier {_ci(brier)}.')
 
 def note(
     cal: Calibration,
@@ -379,16 +390,23 @@ def note(
     "How far a confidence on a question of `domain` can be trusted"
     seen,known = cal.measured,sorted(cal.measured.keys()-{'overall'})
     if 'overall' not in seen:
-        return f'Confidence is the model\'s own claim and was not measured: no calibration data ({cal.why or "no figures in it"}).'
+        why = cal.why or 'no figures in it'
+        return f'Confidence is the model\'s own claim and was not measured: no calibration data ({why}).'
     key,t = domain if domain in known else 'overall',cal.table
-    if t: out = [_sentence('Recalibrated confidence', dict(t['cross_fitted'], n=t['n']), 'cross-fitted, '+', '.join(t['domains'])),
-                 f'The model\'s own raw_confidence: ECE = {seen[key]["ece"]["value"]:.2f} ({key}).']
+    if t:
+        where = 'cross-fitted, '+', '.join(t['domains'])
+        out = [_sentence('Recalibrated confidence', dict(t['cross_fitted'], n=t['n']), where),
+               f'The model\'s own raw_confidence: ECE = {seen[key]["ece"]["value"]:.2f} ({key}).']
     else: out = [_sentence('Confidence', seen[key], domain if key==domain else 'all in-distribution domains')]
-    if not domain: out.append('No domain was given: these are figures of the pooled domains.')
-    elif key=='overall': out.append(f'Warning: domain {domain!r} was not measured (measured: {", ".join(known)}); there the confidence may be off.')
-    elif t and domain not in t['domains']: out.append(f'Warning: the map was not fitted on {domain}.')
-    if cal.config.recalibrator and not t: out.append(f'Warning: the recalibration map is not in use: {cal.table_why}.')
-    return ' '.join(out)
+    return ' '.join([*out, *_warnings(cal, domain, known)])
+
+def _warnings(cal, domain, known):
+    "What a reader of the figures should know"
+    if not domain: yield 'No domain was given: these are figures of the pooled domains.'
+    elif domain not in known:
+        yield f'Warning: domain {domain!r} was not measured (measured: {", ".join(known)}); there the confidence may be off.'
+    elif cal.table and domain not in cal.table['domains']: yield f'Warning: the map was not fitted on {domain}.'
+    if cal.config.recalibrator and not cal.table: yield f'Warning: the recalibration map is not used: {cal.table_why}.'
 
 # %% ../nbs/23_server.ipynb #reply
 def reply(
@@ -401,11 +419,13 @@ def reply(
     "The fields of `ask_with_calibrated_confidence`"
     text = _surrogate.sub('\ufffd', completion.text if isinstance(completion.text, str) else '')
     claim = parse(text, mode, prefilled=prefilled)
-    out = dict(answer=None, confidence=None, calibration_note=note(cal, domain), abstained=claim.ok and claim.abstained, malformed=not claim.ok,
-               raw=text, raw_confidence=None, refined_confidence=None, reason=claim.reason, truncated=bool(completion.truncated),
-               domain_measured=domain in cal.measured.keys()-{'overall'} if domain else None)
-    if claim.ok and not claim.abstained:
-        out |= dict(answer=claim.answer, confidence=_served(claim.c, cal.table), raw_confidence=claim.c, refined_confidence=claim.r)
+    good,known = claim.ok and not claim.abstained,cal.measured.keys()-{'overall'}
+    out = dict(answer=None, confidence=None, calibration_note=note(cal, domain), abstained=claim.ok and claim.abstained,
+               malformed=not claim.ok, raw=text, raw_confidence=None, refined_confidence=None, reason=claim.reason,
+               truncated=bool(completion.truncated), domain_measured=domain in known if domain else None)
+    if good:
+        out |= dict(answer=claim.answer, confidence=_served(claim.c, cal.table), raw_confidence=claim.c,
+                    refined_confidence=claim.r)
     return plain(out)
 
 def _served(c, table):
@@ -430,12 +450,14 @@ _reply_fields = dict(
 _info_fields = dict(
     available=(bool, 'Whether calibration figures of this model and adapter exist'),
     reason=(str, 'Why they do not; empty otherwise'),
-    model=(str, 'The model that is served'), adapter_path=(str|None, 'The adapter on it'), preset=(str|None, 'Its preset'),
+    model=(str, 'The model that is served'),
+    adapter_path=(str|None, 'The adapter on it'),
+    preset=(str|None, 'Its preset'),
     n=(int|None, 'Held-out items behind the figures'),
     metrics=(dict[str, float], 'In-distribution figures: ece, brier, auroc, accuracy and more'),
     domains=(dict[str, dict[str, float]], 'The same for each domain'),
     ood=(dict[str, dict[str, float]], 'The same for each slice from outside the training domains'),
-    intervals=(dict[str, dict[str, list[float|None]]], '95 % intervals of ECE and Brier score, for each domain and slice'),
+    intervals=(dict[str, dict[str, list[float|None]]], '95 % intervals of ECE and Brier score, by domain and slice'),
     recalibration=(dict|None, 'The map that confidences pass through, with cross-fitted figures'))
 
 def _model(name, table):
@@ -456,13 +478,13 @@ def reliability_png(cal: Calibration) -> bytes:
     return out.getvalue()
 
 # %% ../nbs/23_server.ipynb #instructions
-_about = ('Answers questions with a confidence between 0 and 1 that was trained and measured to match how often the answers are right. '
-          'Use the confidence to decide whether to rely on the answer, check it, or say that you are not sure.')
-_ask_about = ('Ask a model a self-contained question and get its answer with a calibrated probability that it is right. '
-              'Good for math, code and logic questions with a checkable answer. Give `domain` (such as math, code or logic) when you know it: '
-              'the note then holds the figures of that domain. A null confidence means that there is no answer to rely on.')
-_info_about = ('How well calibrated the served model is: calibration error, Brier score and discrimination with intervals, on held-out items by '
-               'domain and on subjects it was never trained on. Call it once before relying on confidences.')
+_about = ('Answers questions with a confidence between 0 and 1 that was trained and measured to match how often the answers '
+          'are right. Use the confidence to decide whether to rely on the answer, check it, or say that you are not sure.')
+_ask_about = ('Ask a model a self-contained question and get its answer with a calibrated probability that it is right. Good for '
+              'math, code and logic questions with a checkable answer. Give `domain` (such as math, code or logic) when you '
+              'know it: the note then holds the figures of that domain. A null confidence means that there is no answer to rely on.')
+_info_about = ('How well calibrated the served model is: calibration error, Brier score and discrimination with intervals, on '
+               'held-out items by domain and on subjects it was never trained on. Call it once before relying on confidences.')
 
 # %% ../nbs/23_server.ipynb #tools
 def _tools(app, config, engine, cal):
@@ -472,13 +494,15 @@ def _tools(app, config, engine, cal):
     from mcp_types import ToolAnnotations
     from pydantic import Field
     Reply,Info = _model('Reply', _reply_fields),_model('Info', _info_fields)
-    Question = Annotated[str, Field(description=f'The question, complete in itself; at most {config.max_question} characters')]
+    limit = f'at most {config.max_question} characters'
+    Question = Annotated[str, Field(description=f'The question, complete in itself; {limit}')]
     Domain = Annotated[str|None, Field(description='What it is about, such as math, code or logic')]
 
     async def ask_with_calibrated_confidence(question: Question, ctx: Context, domain: Domain = None) -> Reply:
         async def tell(t, message): await ctx.report_progress(t, message=message)
         try: return Reply(**await _reply_to(question, domain, config, engine, cal, tell))
-        except LoadError as e: raise ToolError(f'the model could not be loaded ({e}): run "honest mcp-server --health"') from None
+        except LoadError as e:
+            raise ToolError(f'the model could not be loaded ({e}): run "honest mcp-server --health"') from None
         except (ValueError, TimeoutError) as e: raise ToolError(str(e)) from None
 
     def get_calibration_info() -> Info: return Info(**cal.info)
@@ -492,9 +516,10 @@ async def _reply_to(question, domain, config, engine, cal, tell):
     "What the first tool does"
     dom = neutral((domain or '').strip().lower())
     if len(dom)>64 or not dom.isprintable(): raise ValueError('the domain is a word or two, such as math')
-    prob = Problem('asked', dom, 1, check_question(question, config.max_question), None, dom if dom in ('math', 'code', 'logic') else '')
-    out = await ask(engine, prompt(prob, config.reasoning_mode), config.timeout, tell)
-    return await asyncio.to_thread(reply, out, cal, dom, config.reasoning_mode, bool(getattr(engine.policy, 'prefilled', False)))
+    task,mode = dom if dom in ('math', 'code', 'logic') else '',config.reasoning_mode
+    prob = Problem('asked', dom, 1, check_question(question, config.max_question), None, task)
+    out = await ask(engine, prompt(prob, mode), config.timeout, tell)
+    return await asyncio.to_thread(reply, out, cal, dom, mode, bool(getattr(engine.policy, 'prefilled', False)))
 
 # %% ../nbs/23_server.ipynb #resources
 def _bare(o): return {k:_bare(v) for k,v in o.items() if k!='samples'} if isinstance(o, dict) else o
@@ -503,7 +528,8 @@ def _resources(app, cal):
     "Register the calibration report and the reliability diagram"
     from mcp.server.mcpserver.exceptions import ResourceError
     def report() -> str:
-        return json.dumps(plain(dict(cal.info, results=_bare(cal.results))), allow_nan=False, ensure_ascii=False, indent=1)
+        report = plain(dict(cal.info, results=_bare(cal.results)))
+        return json.dumps(report, allow_nan=False, ensure_ascii=False, indent=1)
     def reliability() -> bytes:
         try: return reliability_png(cal)
         except ValueError as e: raise ResourceError(str(e)) from None
@@ -518,9 +544,10 @@ def _prompts(app):
     def ask_with_threshold(question: str, threshold: str = '0.8') -> str:
         c,why = read_confidence(threshold)
         if why: raise ValueError(f'threshold {threshold!r} is malformed ({why}): give a number from 0 to 1')
-        return (f'Call ask_with_calibrated_confidence with the question between the lines. If its confidence is at least {c:g}, give the answer '
-                'and the confidence. If it is lower, null, or the note warns about the domain, say that the answer is not certain enough, '
-                f'give it only as a guess with its confidence, and say what would settle it.\n---\n{neutral(question)}\n---')
+        return ('Call ask_with_calibrated_confidence with the question between the lines. If its confidence is at least '
+                f'{c:g}, give the answer and the confidence. If it is lower, null, or the note warns about the domain, say that '
+                'the answer is not certain enough, give it only as a guess with its confidence, and say what would settle it.'
+                f'\n---\n{neutral(question)}\n---')
     app.prompt(title='Ask with a confidence threshold',
                description='Answer only if the calibrated confidence reaches a threshold')(ask_with_threshold)
 
@@ -535,8 +562,8 @@ def build(
         out = await call_next(ctx)
         if config.warm and not engine.tried: asyncio.get_running_loop().call_later(.1, engine.start)
         return out
-    app = MCPServer('honest', title='HONEST', version=__version__, instructions=_about, log_level=config.log_level.upper(), middleware=[warm])
-    cal = cal or Calibration(config)
+    app,cal = MCPServer('honest', title='HONEST', version=__version__, instructions=_about, middleware=[warm],
+                        log_level=config.log_level.upper()),cal or Calibration(config)
     _tools(app, config, engine, cal)
     _resources(app, cal)
     _prompts(app)
@@ -573,7 +600,8 @@ class _JsonFormatter(logging.Formatter):
 def set_logging(config: Config):
     "Everything logged or warned about goes to stderr, in the configured form"
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_JsonFormatter() if config.log_format=='json' else logging.Formatter('%(asctime)s %(levelname)s %(name)s: %(message)s'))
+    text = logging.Formatter('%(asctime)s %(levelname)s %(name)s: %(message)s')
+    handler.setFormatter(_JsonFormatter() if config.log_format=='json' else text)
     logging.basicConfig(level=config.log_level.upper(), handlers=[handler], force=True)
     logging.captureWarnings(True)
     logging.raiseExceptions = False
@@ -598,7 +626,8 @@ def http_app(app, config: Config):
     names = [o.strip() for o in config.allow_remote.split(',') if o.strip()] + ['127.0.0.1', 'localhost', '[::1]']
     hosts = [h for o in names for h in (o, f'{o}:*')]
     origins = [f'{s}://{h}' for s in ('http', 'https') for h in hosts]
-    asgi = app.streamable_http_app(host=config.host, transport_security=TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins))
+    rules = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
+    asgi = app.streamable_http_app(host=config.host, transport_security=rules)
     return _Bearer(asgi, config.token) if config.token else asgi
 
 # %% ../nbs/23_server.ipynb #serve
@@ -612,8 +641,8 @@ async def _serve_stdio(app, stdin, stdout):
 def _serve_http(app, config):
     import uvicorn
     logging.getLogger('honest').info('listening on http://%s:%d/mcp', config.host, config.port)
-    uvicorn.Server(uvicorn.Config(http_app(app, config), host=config.host, port=config.port, log_config=None, access_log=False,
-                                  timeout_graceful_shutdown=2)).run()
+    uvicorn.Server(uvicorn.Config(http_app(app, config), host=config.host, port=config.port, log_config=None,
+                                  access_log=False, timeout_graceful_shutdown=2)).run()
 
 def serve(
     config: Config,
@@ -641,7 +670,9 @@ def _client_gone(e):
     return isinstance(e, ConnectionError) or isinstance(e, BaseExceptionGroup) and all(map(_client_gone, e.exceptions))
 
 # %% ../nbs/23_server.ipynb #checks
-def _is_hub(m): return bool(re.fullmatch(r'[\w-][\w.-]*(/[\w.-]+)?', m)) and not m.endswith('.gguf') and not Path(m).exists()
+def _is_hub(m):
+    "Does `m` look like a name on the hub, not like a path?"
+    return bool(re.fullmatch(r'[\w-][\w.-]*(/[\w.-]+)?', m)) and not m.endswith('.gguf') and not Path(m).exists()
 
 def _check_model(config):
     m = config.model_id
@@ -672,10 +703,10 @@ def _check_file(config, name, reader, fix):
 def health(config: Config) -> int:
     "Print one line for each part of `config`; 0 when all is well, else 1"
     checks = dict(model_id=_check_model(config), adapter_path=_check_adapter(config))
-    checks['calibration_info'] = _check_file(config, 'calibration_info', read_json,
-                                             'run "honest full-eval", then set --calibration-info or HONEST_CALIBRATION_INFO')
-    if config.recalibrator:
-        checks['recalibrator'] = _check_file(config, 'recalibrator', read_map, 'run "honest mcp-server --fit-recalibrator FILE"')
+    fix = 'run "honest full-eval", then set --calibration-info or HONEST_CALIBRATION_INFO'
+    checks['calibration_info'] = _check_file(config, 'calibration_info', read_json, fix)
+    fix = 'run "honest mcp-server --fit-recalibrator FILE"'
+    if config.recalibrator: checks['recalibrator'] = _check_file(config, 'recalibrator', read_map, fix)
     for name,(state,what) in checks.items():
         print(f'[{state}] {name} {what}')
         path = getattr(config, name)
@@ -699,7 +730,8 @@ def command(config: Config) -> list[str]:
 # %% ../nbs/23_server.ipynb #print-config
 _where = dict(claude='~/Library/Application Support/Claude/claude_desktop_config.json (macOS) or '
                      '%APPDATA%\\Claude\\claude_desktop_config.json (Windows)',
-              cursor='~/.cursor/mcp.json, or .cursor/mcp.json in a project', generic='any client that starts stdio servers')
+              cursor='~/.cursor/mcp.json, or .cursor/mcp.json in a project',
+              generic='any client that starts stdio servers')
 
 def print_config(
     config: Config,
@@ -708,7 +740,8 @@ def print_config(
     "Print the JSON to paste into a client's settings (stdout), and where it goes (stderr)"
     if client not in _where: raise ValueError(f'unknown client {client!r}: choose from {", ".join(_where)}')
     if not config.model_id: raise ValueError('no model to configure: set --model-id or HONEST_MODEL_ID')
-    cmd,env = command(config),{k:os.environ[k] for k in ('HF_HOME', 'HF_HUB_CACHE', 'HF_HUB_OFFLINE') if k in os.environ}
+    cmd = command(config)
+    env = {k:os.environ[k] for k in ('HF_HOME', 'HF_HUB_CACHE', 'HF_HUB_OFFLINE') if k in os.environ}
     entry = dict(command=cmd[0], args=cmd[1:]) | (dict(env=env) if env else {})
     if config.transport=='http':
         entry = dict(url=f'http://{config.host}:{config.port}/mcp')
@@ -719,18 +752,20 @@ def print_config(
     return out
 
 # %% ../nbs/23_server.ipynb #smoke-talk
-_child = ('-m', 'honest.server')
+_child = ('-m', 'honest', 'mcp-server')
 
 async def _talk(client, say):
     "One of everything; `ValueError` when a reply is not as it should be"
     say('initialize', dict(server=client.server_info.name, protocol=client.protocol_version))
     say('tools/list', sorted(o.name for o in (await client.list_tools()).tools))
-    for tool,args,want in (('ask_with_calibrated_confidence', dict(question='What is 6 times 7?', domain='math'), _reply_fields),
+    asked = dict(question='What is 6 times 7?', domain='math')
+    for tool,args,want in (('ask_with_calibrated_confidence', asked, _reply_fields),
                            ('get_calibration_info', {}, _info_fields)):
         got = await client.call_tool(tool, args)
         say(f'tools/call {tool}', got.content[0].text if got.is_error else got.structured_content)
         if got.is_error: raise ValueError(f'{tool} failed: {got.content[0].text}')
-        if lost := want.keys()-got.structured_content.keys(): raise ValueError(f'{tool} lacks {", ".join(sorted(lost))}')
+        if lost := want.keys()-got.structured_content.keys():
+            raise ValueError(f'{tool} lacks {", ".join(sorted(lost))}')
     say('resources/list', sorted(str(o.uri) for o in (await client.list_resources()).resources))
     say('prompts/list', [o.name for o in (await client.list_prompts()).prompts])
 
@@ -800,25 +835,5 @@ def mcp_server(
     if show_config: print_config(config, client)
     elif fit: print(json.dumps(fit_map(config.calibration_info, fit)))
     elif config.model_id: serve(config)
-    else: raise ValueError('no model to serve: set --model-id or HONEST_MODEL_ID (or --model-id stub to try the protocol)')
+    else: raise ValueError('no model to serve: set --model-id or HONEST_MODEL_ID ("stub" to try the protocol)')
     return 0
-
-# %% ../nbs/23_server.ipynb #main
-def main(argv: list[str] = None) -> int:
-    "Command line of `python -m honest.server`"
-    p = argparse.ArgumentParser('honest.server', description='Serve a model over MCP')
-    for f in fields(Config):
-        names = ['--'+f.name.replace('_', '-')] + (['--model'] if f.name=='model_id' else [])
-        p.add_argument(*names, dest=f.name, **(dict(action=argparse.BooleanOptionalAction, default=None) if f.type is bool else {}))
-    for flag,dest in (('--smoke-test', 'smoke'), ('--health', 'check'), ('--print-config', 'show_config'), ('--with-model', 'with_model')):
-        p.add_argument(flag, dest=dest, action='store_true')
-    for flag,dest in (('--save', 'save'), ('--fit-recalibrator', 'fit')): p.add_argument(flag, dest=dest, default='')
-    p.add_argument('--client', default='claude')
-    try: return mcp_server(**vars(p.parse_args(argv)))
-    except (ValueError, FileNotFoundError) as e:
-        print(e, file=sys.stderr)
-        return 2
-
-# %% ../nbs/23_server.ipynb #entry
-#| eval: false
-if __name__=='__main__': sys.exit(main())

@@ -407,7 +407,7 @@ def test_http_guards(programs):
 def test_stays_on_this_machine(programs):
     "Listening beyond loopback needs a second flag and a token; the environment cannot give the flag"
     for flags,why in ((['--host', '0.0.0.0'], '--allow-remote'), (['--host', '0.0.0.0', '--allow-remote', 'x'], '--token')):
-        p = subprocess.run([sys.executable, '-m', 'honest.server', '--model-id', 'stub', '--transport', 'http', *flags],
+        p = subprocess.run([sys.executable, '-m', 'honest', 'mcp-server', '--model-id', 'stub', '--transport', 'http', *flags],
                            capture_output=True, text=True, env=os.environ|{'HONEST_ALLOW_REMOTE':'x'}, timeout=30)
         assert p.returncode==2 and why in p.stderr and not p.stdout
 
