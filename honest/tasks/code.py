@@ -158,7 +158,7 @@ def _judge_stdin(program, gold, timeout):
     for i,(x,want) in enumerate(zip(gold['inputs'], gold['outputs'], strict=True)):
         res = run(program, x, timeout=max(until-time.monotonic(), .01), output=(1<<20)+4*len(want))
         if res.ok is None: return Verdict(None, res.why)
-        if not res.ok: return Verdict(False, f'input {i}: {_why(res)}')
+        if not res.ok and res.why!='stopped early': return Verdict(False, f'input {i}: {_why(res)}')
         if not same_output(res.stdout, want): return Verdict(False, f'input {i}: printed {res.stdout[:80]!r}')
     return Verdict(True)
 
@@ -266,6 +266,17 @@ def _io(row):
     if not all(isinstance(io[o], list) for o in ('inputs', 'outputs')) or len(io['inputs'])!=len(io['outputs']): raise Skip('inputs and outputs do not pair')
     return io
 
+def _solution(row):
+    "The row's first solution that is Python; some are fragments"
+    try: solutions = json.loads(row.get('solutions') or '[]')
+    except (ValueError, TypeError): return ''
+    for o in solutions:
+        try:
+            compile(o, 'solution', 'exec')
+            return o
+        except (SyntaxError, ValueError, TypeError): pass
+    return ''
+
 def from_apps(
     row: dict,            # A row of APPS
     i: int,               # Its number, for rows without `problem_id`
@@ -280,9 +291,7 @@ def from_apps(
     gold,left = _call_gold(io) if io.get('fn_name') else _stdin_gold(io)
     start = (row.get('starter_code') or '').strip()
     form = f'Begin with:\n{start}' if start else f"Write a function `{io['fn_name']}`." if io.get('fn_name') else 'Read from standard input and print the answer.'
-    try: solutions = json.loads(row.get('solutions') or '[]')
-    except ValueError: solutions = []
-    meta = dict(several=bool(_several.search(text)), **left, solution=solutions[0] if solutions else '')
+    meta = dict(several=bool(_several.search(text)), **left, solution=_solution(row))
     return Problem(f"apps-{row.get('problem_id', i)}-{digest(text)[:6]}", 'code', level, f'{text}\n\n{form}', gold, 'code', split, 'apps', meta=meta)
 
 # %% ../../nbs/03_tasks.code.ipynb #templates
@@ -351,7 +360,7 @@ def generate(
         text,solution,args = _draw(rng, difficulty)
         if (int(digest(text), 16)%5==0) == (split=='test'): break
     calls = tuple(dict.fromkeys(f"f({', '.join(map(repr, args(rng)))})" for _ in range(6)))
-    tests = _tests(solution, calls)
+    tests = list(_tests(solution, calls))
     question = f'{text}\nFor example, {calls[0]} == {tests[0].split(" == ", 1)[1]}.'
     return Problem(f'code-{seed}-{split}-{difficulty}-{i}', 'code', difficulty, question, dict(kind='asserts', setup='', tests=tests), 'code', split,
                    'generated', f'code-{digest(text)}', dict(solution=solution))

@@ -53,7 +53,7 @@ def _call(name, *args):
     import ctypes
     if getattr(_lib(), name)(*args)<0: raise OSError(ctypes.get_errno(), f'{name}: {os.strerror(ctypes.get_errno())}')
 
-def _limit(job, tasks):
+def _limit(job, jail, tasks):
     "Apply the limits of `job` to this process, which may have `tasks` siblings of the same user"
     import resource as r
     mb,cpu = 1<<20, int(job['timeout'])+2
@@ -63,6 +63,32 @@ def _limit(job, tasks):
     if sys.platform!='linux': return
     _call('prctl', 38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
     _call('capset', _caps, bytes(24))
+    if not jail: _filter()
+
+# %% ../../nbs/02a_tasks.sandbox.ipynb #filter
+_nr = {'x86_64': (0xc000003e, dict(socket=41, kill=62, tgkill=234, refuse=(101, 129, 200, 297, 310, 311, 424, 425, 434, 438))),
+       'aarch64': (0xc00000b7, dict(socket=198, kill=129, tgkill=131, refuse=(117, 130, 138, 240, 270, 271, 424, 425, 434, 438)))}
+
+def _filter():
+    "No sockets but local ones, no signals but to itself, no look into other processes; False where there is no filter for this processor"
+    import ctypes
+    if sys.platform!='linux' or os.uname().machine not in _nr: return False
+    arch,nr = _nr[os.uname().machine]
+    ins = []
+    def op(code, k, yes=0, no=0): ins.append(struct.pack('=HBBI', code, yes, no, k))
+    load,equal,above,give,refuse,allow = 0x20,0x15,0x35,0x06,0x50001,0x7fff0000
+    op(load, 4); op(equal, arch, 1); op(give, refuse)
+    op(load, 0); op(above, 0x40000000, 0, 1); op(give, refuse)
+    for o in nr['refuse']: op(equal, o, 0, 1); op(give, refuse)
+    for name,args in (('socket', (1,)), ('kill', (0, os.getpid())), ('tgkill', (os.getpid(),))):
+        op(equal, nr[name], 0, len(args)*2+2); op(load, 16)
+        for o in args: op(equal, o, 0, 1); op(give, allow)
+        op(give, refuse)
+    op(give, allow)
+    code = ctypes.create_string_buffer(b''.join(ins))
+    prog = struct.pack('=H6xQ' if sys.maxsize>1<<32 else '=H2xI', len(ins), ctypes.addressof(code))
+    _call('prctl', 22, 2, prog, 0, 0)  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+    return True
 
 # %% ../../nbs/02a_tasks.sandbox.ipynb #execute
 def _streams():
@@ -94,7 +120,7 @@ def _finish():
     atexit._run_exitfuncs()
     sys.stdout.flush()
 
-def _child(job, fds, tasks):
+def _child(job, fds, jail, tasks):
     "Become the program: never returns"
     code = 1
     try:
@@ -102,10 +128,11 @@ def _child(job, fds, tasks):
         for i,fd in enumerate(fds): os.dup2(fd, 10+i, inheritable=False)
         for i in range(4): os.dup2(10+i, i, inheritable=i<3)
         os.closerange(4, 1024)
+        sys.argv[:] = ['program']
         os.environ.clear()
         os.environ.update(HOME=os.getcwd(), LANG='C.UTF-8')
         sys.set_int_max_str_digits(0)
-        _limit(job, tasks)
+        _limit(job, jail, tasks)
         word,write = job.pop('word'),os.write
         def say(text):
             data = memoryview(f'{word} {text}\n'.encode())
@@ -240,12 +267,23 @@ def _as_nobody():
     if os.geteuid(): return []
     path = os.path.realpath(os.__file__)
     while path!='/':
-        if not os.stat(path).st_mode & 4: return ['root']
+        if not os.stat(path).st_mode & (1 if os.path.isdir(path) else 4):
+            os.setresuid(65534, 0, 0)  # the real user counts for the limit on processes
+            return ['root']
         path = os.path.dirname(path)
     os.setgroups([])
     os.setresgid(65534, 65534, 65534)
     os.setresuid(65534, 65534, 65534)
     return []
+
+def _filtered():
+    "Does the system-call filter work here? Tried in a process of its own"
+    if not (pid := os.fork()):
+        try:
+            _call('prctl', 38, 1, 0, 0, 0)
+            os._exit(not _filter())
+        finally: os._exit(1)
+    return not os.waitpid(pid, 0)[1]
 
 def _enter(level):
     "Set up the server at `level`, `jail` or `bare`; the list of what is not protected"
@@ -253,21 +291,22 @@ def _enter(level):
     _put('/proc/self/oom_score_adj', '1000')
     if level=='jail': return _enter_jail()
     _call('prctl', 36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
-    return ['network', 'files', *_as_nobody()]
+    lacks = [] if _filtered() else ['network', 'processes']
+    return [*lacks, 'files', *_as_nobody()]
 
 # %% ../../nbs/02a_tasks.sandbox.ipynb #launch
 def _launch(job, fds, jail, tasks):
     "Start the child, and give its process id"
     if not jail:
         if pid := os.fork(): return pid
-        _child(job, fds, tasks)
+        _child(job, fds, jail, tasks)
     r,w = os.pipe()
     if not (mid := os.fork()):
         try:
             _unshare('PID', 'NS', 'IPC')
             if jail=='root': _mount('tmpfs', '/tmp', 'tmpfs', 6, f"size={job['disk']}m,nr_inodes=4096,mode=1777")
             if jail=='root': os.chdir('/tmp')
-            if not (pid := os.fork()): _child(job, fds, tasks)
+            if not (pid := os.fork()): _child(job, fds, jail, tasks)
             os.write(w, str(pid).encode())
         except BaseException as e: os.write(w, repr(e).encode())
         os._exit(0)
