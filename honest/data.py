@@ -15,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
+from math import ceil
 from pathlib import Path
 
 from .core import Problem, Skip, digest, file_hash, json_line, manifest, need, progress, read_problems, rng_for, write_json, write_jsonl
@@ -66,6 +67,13 @@ def _parquet(path):
         for batch in f.iter_batches(1000): yield from batch.to_pylist()
 
 # %% ../nbs/07_data.ipynb #read-file
+_broken = (ValueError, EOFError, OSError, RecursionError, csv.Error, zlib.error)
+
+def _away(name, e):
+    "What to say when `name` did not come over the network"
+    why = f'{type(e).__name__}: {str(e).strip()}'.split('\n')[0][:160]
+    return FileNotFoundError(f'{name} did not come from the hub ({why}): give a local copy with --source FILE_OR_FOLDER')
+
 def read_file(
     path,  # Local file, or a URL that fsspec opens
 ) -> Iterator[dict]:
@@ -78,8 +86,9 @@ def read_file(
             if not isinstance(row, dict): raise ValueError(f'expected an object, got {type(row).__name__}')
             yield row
             n += 1
-    except FileNotFoundError: raise
-    except (ValueError, EOFError, OSError, RecursionError, csv.Error, zlib.error) as e:
+    except Exception as e:
+        if '://' in str(path) and not isinstance(e, (ValueError, EOFError, csv.Error, zlib.error)): raise _away(path, e) from None
+        if isinstance(e, FileNotFoundError) or not isinstance(e, _broken): raise
         why = str(e).split('\n')[0].removeprefix(f'{path}, ') or type(e).__name__
         raise ValueError(f'{path}, row {n+1} ({why}): the file is broken or cut off; fetch it again') from None
 
@@ -126,7 +135,7 @@ def data_files(
         found.setdefault((config is not None and named is None, fit), {}).setdefault(key, set()).add(o)
     sets = found[min(found)] if found else {}
     what = ', '.join(f'{k} {v!r}' for k,v in (('config', config), ('split', split)) if v)
-    if not sets: raise FileNotFoundError(f'{folder}: no file for {what or "reading"}: expected train.jsonl, data/train-00000-of-00001.parquet or the like')
+    if not sets: raise FileNotFoundError(f'{folder}: no data file{what and f" for {what}"}: expected train.jsonl, data/train-00000-of-00001.parquet or the like')
     if len(sets)>1: raise ValueError(f'{folder}: several files fit {what}: {", ".join(sorted(str(min(o)) for o in sets.values()))}: name one with --source')
     return sorted(next(iter(sets.values())), key=lambda o: (str(o.parent), int(_stem(o)) if _stem(o).isdigit() else 0, o.name))
 
@@ -138,9 +147,7 @@ def _hub(name, config, split, stream):
         from huggingface_hub.utils import logging
         logging.set_verbosity_error()
         yield from load_dataset(name, config, split=split.split('|')[0] if split else None, streaming=stream)
-    except Exception as e:
-        why = f'{type(e).__name__}: {str(e).strip()}'.split('\n')[0][:160]
-        raise FileNotFoundError(f'{name} did not come from the hub ({why}): give a local copy with --source FILE_OR_FOLDER') from None
+    except Exception as e: raise _away(name, e) from None
 
 def read_rows(
     source,               # File, folder in the hub's layout, URL, or name of a hub data set
@@ -172,10 +179,10 @@ def parts(
 ) -> list[tuple[str, Iterable[dict], list]]:
     "(split, rows, files read) of every split that `source` holds"
     path,out = Path(str(source)),[]
-    if not path.exists() or '://' in str(source): return [(o.split('|')[0], read_rows(source, config, o, stream), []) for o in splits]
-    if path.is_file():
-        split = next((o.split('|')[0] for o in splits if _fit(_stem(path), o) is not None), default)
-        return [(split, _rows([path]), [path])]
+    if path.is_file() or '://' in str(source):
+        split = next((o.split('|')[0] for o in splits if _kind(path) and _fit(_stem(path), o) is not None), default)
+        return [(split, _rows([path]), [path]) if path.is_file() else (split, read_rows(source), [])]
+    if not path.exists(): return [(o.split('|')[0], read_rows(source, config, o, stream), []) for o in splits]
     for o in splits:
         try: files = data_files(path, config, o, configs)
         except FileNotFoundError: continue
@@ -199,23 +206,27 @@ def fingerprint(text: str) -> tuple[tuple, frozenset]:
 
 def _gold_key(p): return '' if p.task=='code' else re.sub(r'\s+', '', json.dumps(p.gold, sort_keys=True, default=str))
 
+def _near(p, pairs, q, other, threshold):
+    "Whether `p` nearly is `q`, given that all exact parts agree"
+    if p.question==q.question: return True
+    if len(pairs)<12 and '[asy]' in p.question+q.question: return False
+    return len(pairs & other)>=threshold*len(pairs | other) and _gold_key(p)==_gold_key(q)
+
 def near_duplicates(
     train: list[Problem],
     test: list[Problem],
     threshold: float = .8,  # Least overlap of word pairs, Jaccard
 ) -> dict[str, str]:
     "Ids of `train` problems that nearly stand in `test`, and of the problem there"
+    sides = [[(p, *fingerprint(p.question)) for p in ps] for ps in (train, test)]
+    common = Counter(o for _,_,pairs in sides[1] for o in pairs)
+    def rarest(pairs): return sorted(pairs, key=lambda o: (common[o], o))[:len(pairs)-ceil(threshold*len(pairs)-1e-9)+1]
     held,out = defaultdict(list),{}
-    for p in test:
-        exact,pairs = fingerprint(p.question)
-        held[exact].append((pairs, p))
-    for p in progress(train, 'near duplicates'):
-        exact,pairs = fingerprint(p.question)
-        for other,q in held.get(exact, ()):
-            if min(len(pairs), len(other))<threshold*max(len(pairs), len(other)): continue
-            if len(pairs)<12 and '[asy]' in p.question+q.question and p.question!=q.question: continue
-            overlap = len(pairs & other)/max(len(pairs | other), 1)
-            if overlap>=threshold and _gold_key(p)==_gold_key(q) or p.question==q.question: out[p.id] = q.id
+    for q,exact,pairs in sides[1]:
+        for o in rarest(pairs): held[exact, o].append((q, pairs))
+    for p,exact,pairs in progress(sides[0], 'near duplicates'):
+        found = (q for o in rarest(pairs) for q,other in held.get((exact, o), ()) if _near(p, pairs, q, other, threshold))
+        if q := next(found, None): out[p.id] = q.id
     return out
 
 # %% ../nbs/07_data.ipynb #adapt
@@ -296,7 +307,7 @@ def ingest(
     out,                   # File to write
     args: dict,            # Arguments, for the manifest
     limit: int = None,     # Most problems to keep for each split and difficulty
-    levels: tuple = (1, 2, 3, 4, 5),  # Difficulties of the set: reading stops when each has its limit
+    levels: tuple = (1, 2, 3, 4, 5),  # Difficulties of the set: reading a split stops when each has its limit; none reads on
     totals: dict = None,   # Rows expected for each split, where the source does not say
 ) -> dict:
     "Read, adapt, hold out, write; returns the summary"
@@ -306,7 +317,7 @@ def ingest(
         for p in unique(adapted(bar, lambda row,i: adapt(row, i, split), tally, split), tally, seen):
             if limit and have[p.split, p.difficulty]>=limit: _drop(tally, 'over the limit', p.id)
             else: probs.append(p); have[p.split, p.difficulty] += 1
-            if limit and all(have[split, o]>=limit for o in levels): break
+            if limit and levels and all(have[split, o]>=limit for o in levels): break
         bar.close()
     return store(held_out(probs, tally), tally, out, args, inputs=[o for _,_,files in found for o in files])
 
@@ -352,21 +363,24 @@ def ingest_mbpp(
     if config not in mbpp_configs: raise ValueError(f'unknown config {config!r}: choose from {", ".join(mbpp_configs)}')
     found = parts(source or mbpp_hub, ('train', 'test', 'validation', 'prompt'), config, mbpp_configs)
     return ingest(f'MBPP {config}', found, lambda row,i,split: code.from_mbpp(row, i), _out(out, 'mbpp'),
-                  dict(source=str(source or mbpp_hub), config=config, limit=limit), limit, (3,), dict(train=374, test=500, validation=90, prompt=10))
+                  dict(source=str(source or mbpp_hub), config=config, limit=limit), limit, (), dict(train=374, test=500, validation=90, prompt=10))
 
 def ingest_apps(
     source=None,
     out=processed,
     limit: int = 200,           # Most problems for each split and difficulty; None or 0 takes all
     max_chars: int = 200_000,   # Longest tests of one problem, as JSON
+    several=False,              # Keep problems with several right answers, whose tests know one
     split='train',              # Split of a single file that does not say
 ) -> dict:
     "APPS as `code_apps.jsonl`: introductory, interview, competition are difficulties 3, 4, 5"
     def adapt(row, i, split):
         if len(row.get('input_output') or '')>max_chars: raise Skip('tests too long')
-        return code.from_apps(row, i, split)
+        p = code.from_apps(row, i, split)
+        if p.meta.get('several') and not several: raise Skip('several right answers')
+        return p
     found = parts(source, default=split) if source else [(o, read_rows(apps_hub.format(o)), []) for o in ('train', 'test')]
-    return ingest('APPS', found, adapt, _out(out, 'apps'), dict(source=str(source or apps_hub), limit=limit, max_chars=max_chars, split=split),
+    return ingest('APPS', found, adapt, _out(out, 'apps'), dict(source=str(source or apps_hub), limit=limit, max_chars=max_chars, several=several, split=split),
                   limit, (3, 4, 5), dict(train=5000, test=5000))
 
 # %% ../nbs/07_data.ipynb #logic-set
@@ -449,7 +463,7 @@ def _local(spec, name, source, single):
     if source is None or '://' in str(source): return source or spec['source']
     if Path(source).is_file() and single: return source
     hits = [Path(source)/o for o in (name, spec['source'], *spec['folders']) if (Path(source)/o).exists()]
-    if hits or single and need(source, 'honest fetch-ood-data --source FOLDER'): return hits[0] if hits else source
+    if hits or single: return hits[0] if hits else source
     raise FileNotFoundError(f'{source}: expected a sub-folder {" or ".join(spec["folders"])} for slice {name}: give a folder that holds it with --source')
 
 def _slice(name, spec, source, n, seed, single, tally):
@@ -516,7 +530,7 @@ def discover_ood(
     folder,own = Path(folder),'all' if tier in (*tiers, 'all', None) else tier
     names = slices_for(tier) if slices=='auto' else slices_for(own) if slices=='all' else _listed(slices)
     found = {o:p for o in names if (p := _slice_file(folder, o))}
-    fix = f'honest demo' if own=='nano' else f'honest fetch-ood-data --tier {tier or "medium"}'
+    fix = 'honest demo' if own=='nano' else f'honest fetch-ood-data --tier {tier or "medium"}'
     lost = [o for o in names if o not in found]
     if lost and (slices!='auto' or not found):
         raise FileNotFoundError(f'{folder} has no file for {", ".join(lost)}: run "{fix if slices=="auto" else "honest fetch-ood-data --slices "+",".join(lost)}"')
