@@ -209,6 +209,7 @@ one,two,three = text.split('\n')
 misses = [
     *(_swap(body[a][j], body[b][j]) for a in range(3) for b in range(a) for j in range(3)), *(_swap(body[a][0],
     body[a][j]) for a in range(3) for j in (1, 2)),
+    f'```text not\n{text}\n```', f'```\n{text}\n```\nor not',
     _swap('House 1', 'House 2'), _swap('House 2', 'House 3'), one, two, one+'\n'+two, two+'\n'+three, text+'\n'+one,
     text+'\n'+one.replace('Ann', 'Ben'), text+'\nHouse 4: Dan, chess, gin',
     text+', and so on', text+'\nSo the answer is clear.', 'I think that\n'+text, text.replace(', tea', ''),

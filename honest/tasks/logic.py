@@ -492,7 +492,8 @@ def _from_text(text, names):
 def _unfence(s):
     "`s` without a code fence around it"
     s = s.strip()
-    if s.startswith('```') and s.endswith('```') and '\n' in s: s = s.partition('\n')[2]
+    top,_,rest = s.partition('\n')
+    if s.endswith('```') and re.fullmatch(r'```[\w-]*', top.rstrip()): s = rest
     return s.strip('` \t\r\n')
 
 def _json(s):
