@@ -126,7 +126,7 @@ def test_in_sidebar():
     listed = set(re.findall(r'[\w./-]+\.(?:ipynb|md)', bar))
     assert listed==pages, f'listed but missing: {listed-pages}; there but not listed: {pages-listed}'
 
-machine = re.compile(r'(?<![\w.~-])/(?:work|root|opt|tmp)/\w')
+machine = re.compile(r'(?<![\w.~-])/(?:(?:work|root|opt)/\w|tmp/(?:tmp|pytest))')
 indexes = re.compile('|'.join(['pypi'+r'\.org', 'files.python'+'hosted', 'download.py'+'torch', 'index'+'-url=', 'find'+'-links']))
 texts = {'.py', '.ipynb', '.md', '.ini', '.txt', '.yml', '.toml', '.in', '.css', '.svg', '.json', '.jsonl', '.csv', '.sh', ''}
 

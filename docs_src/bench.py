@@ -1,0 +1,101 @@
+"""Measure what has a price, and write `benchmarks.md`.
+A benchmark is a function that returns rows `(what, number, unit)`; `@bench` registers it under a heading. One whose page is missing is skipped, and says so."""
+import os, platform, subprocess, sys, tempfile
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+here = Path(__file__).parent
+benches = {}
+
+def bench(title, why):
+    "Register a benchmark under `title`"
+    def put(f):
+        benches[title] = f,why
+        return f
+    return put
+
+def seconds(f, n=5):
+    "Median seconds of `n` calls, after one that does not count"
+    f()
+    out = []
+    for _ in range(n):
+        start = perf_counter()
+        f()
+        out.append(perf_counter()-start)
+    return median(out)
+
+def rate(f, items, n=3): return items/seconds(f, n)
+
+@bench('Start', 'The command has to answer at once: no heavy library is loaded before it is needed.')
+def start():
+    def py(*a): return seconds(lambda: subprocess.run([sys.executable, *a], check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL))
+    return [('python, doing nothing', py('-c', '')*1e3, 'ms'), ('import honest', py('-c', 'import honest')*1e3, 'ms'),
+            ('honest --help', py('-m', 'honest', '--help')*1e3, 'ms')]
+
+@bench('Sandbox', 'A program that a model writes runs in a jailed process of its own, forked from one that is warm; beside it, the price of starting a bare Python.')
+def sandbox():
+    from honest.core import Problem
+    from honest.tasks.code import verify
+    gold = dict(kind='asserts', setup='', tests=['assert f(2) == 4'])
+    prob = Problem('b', 'code', 3, '', gold, 'code')
+    bare = seconds(lambda: subprocess.run([sys.executable, '-I', '-c', 'def f(x): return x*x\nassert f(2)==4'], check=True, stdin=subprocess.DEVNULL), 15)
+    jailed = seconds(lambda: verify(prob, 'def f(x): return x*x'), 15)
+    assert verify(prob, 'def f(x): return x*x').right is True and verify(prob, 'def f(x): return x').right is False
+    return [('a bare process', bare*1e3, 'ms'), ('one verdict', jailed*1e3, 'ms'), ('ratio', jailed/bare, '×')]
+
+@bench('Mathematics', 'Verdicts a second on one thread, over answers that are plain numbers, fractions and expressions.')
+def mathematics():
+    from honest.core import Problem
+    from honest.tasks.math import verify
+    pairs = [('42', '42'), ('42', '41'), (r'\frac{1}{2}', '0.5'), (r'\frac{\sqrt{3}}{2}', r'\frac{\sqrt{3}}{3}'), (r'x^2+2x+1', r'(x+1)^2'), (r'\left(1, 2\right)', '(1,2)')]
+    probs = [(Problem(f'b{i}', 'math', 1, '', g, 'math'), a) for i,(g,a) in enumerate(pairs)]
+    def each(ps): return lambda: [verify(p, a) for p,a in ps for _ in range(5)]
+    return [('numbers', rate(each(probs[:2]), 10), 'verdicts/s'), ('all six', rate(each(probs), 30), 'verdicts/s')]
+
+@bench('Puzzles', 'Logic puzzles a second, by difficulty. Each is proven to have exactly one solution.')
+def puzzles():
+    from honest.tasks.logic import generate
+    turn = iter(range(10**6))
+    def make(k): return lambda: [generate(next(turn), i, k) for i in range(5)]
+    return [(f'difficulty {k}', rate(make(k), 5), 'puzzles/s') for k in range(1, 6)]
+
+@bench('Bootstrap', 'Paired, clustered intervals of every metric, 10,000 resamples.')
+def bootstrap():
+    import numpy as np
+    from honest.metrics import battery, intervals
+    rng = np.random.default_rng(0)
+    out = []
+    for n in (500, 3000):
+        c = rng.integers(0, 101, n)/100
+        y = (rng.random(n)<c).astype(float)
+        out += [(f'battery, {n} items', seconds(lambda: battery(c, y))*1e3, 'ms'),
+                (f'interval of Brier, {n} items', seconds(lambda: intervals(c, y, names=['brier']), 3), 's'),
+                (f'interval of all metrics, {n} items', seconds(lambda: intervals(c, y), 1), 's')]
+    return out
+
+def show(rows):
+    def num(v): return f'{v:,.0f}' if v>=100 else f'{v:.3g}'
+    return '\n'.join(['| | | |', '|---|--:|---|', *(f'| {what} | {num(v)} | {unit} |' for what,v,unit in rows)])
+
+def main(names):
+    "Run the benchmarks called `names`, or all, and write the page"
+    from honest import __version__
+    os.chdir(tempfile.mkdtemp())
+    out = ['---\ntitle: Benchmarks\ndescription: What things cost, measured by `make bench`\n---',
+           f'HONEST {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores. '
+           'Medians after one call that does not count. Other machines give other numbers; the ratios travel better.']
+    skipped = []
+    for title,(f,why) in benches.items():
+        if names and title.lower() not in names: continue
+        print(f'{title} …', file=sys.stderr, flush=True)
+        try: out += [f'## {title}', why, show(f())]
+        except ImportError as e:
+            skipped.append(title)
+            print(f'SKIPPED {title}: {e}', file=sys.stderr)
+    page = '\n\n'.join(out)+'\n'
+    if names or skipped: print(page)
+    else: (here/'benchmarks.md').write_text(page, 'utf-8')
+    if skipped: sys.exit(f'benchmarks.md is unchanged: {", ".join(skipped)} could not be measured')
+
+if __name__=='__main__': main([o.lower() for o in sys.argv[1:]])
