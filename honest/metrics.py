@@ -12,11 +12,13 @@ __all__ = ['metrics', 'recalibrators', 'blue', 'red', 'grey', 'Table', 'check', 
            'risk_curve', 'risk_plot', 'histogram_plot']
 
 # %% ../nbs/08_metrics.ipynb #imports
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
+
+from .core import progress
 
 # %% ../nbs/08_metrics.ipynb #table
 @dataclass(frozen=True)
@@ -59,8 +61,13 @@ def table(
     return Table(v, np.bincount(j, y, len(v)), np.bincount(j, 1-y, len(v)), n_bins)
 
 # %% ../nbs/08_metrics.ipynb #ece
-def accuracy(t: Table): return t.acc
-def mean_confidence(t: Table): return _div(t.k@t.v, t.n)
+def accuracy(t: Table):
+    "Share of right answers"
+    return t.acc
+
+def mean_confidence(t: Table):
+    "Mean stated confidence"
+    return _div(t.k@t.v, t.n)
 
 def signed_gap(t: Table):
     "Mean confidence minus accuracy; above 0 is overconfident"
@@ -115,12 +122,11 @@ def smooth_ece(
 ):
     "∫ |smoothed residual| at the bandwidth that equals it"
     from scipy.fft import dct, idct
-    r = _div(t.pos-t.v*t.k, t.n[...,None])
-    x = t.v*grid-.5
-    left,w = np.floor(x).astype(int),x-np.floor(x)
-    cell = np.arange(grid)
-    put = (1-w)[:,None]*(left.clip(0)[:,None]==cell) + w[:,None]*((left+1).clip(max=grid-1)[:,None]==cell)
-    f = dct(r@put, axis=-1)
+    from scipy.sparse import csr_matrix
+    x,j,cell = t.v*grid-.5,np.arange(len(t.v)),np.arange(grid)
+    left = np.floor(x).astype(int)
+    put = csr_matrix((np.r_[left+1-x, x-left], (np.r_[left, left+1].clip(0, grid-1), np.r_[j, j])), (grid, len(j)))
+    f = dct((put@_div(t.pos-t.v*t.k, t.n[...,None]).T).T, axis=-1)
     lo,hi = np.zeros_like(f[...,:1]),np.ones_like(f[...,:1])
     for _ in range(steps):
         s = (lo+hi)/2
@@ -218,7 +224,9 @@ def accuracy_at_coverage(
     return _div((np.nan_to_num(_div(k-e, k))*take).sum(-1), m)
 
 # %% ../nbs/08_metrics.ipynb #spread
-def distinct(t: Table): return (t.k>0).sum(-1)
+def distinct(t: Table):
+    "Number of distinct confidences"
+    return (t.k>0).sum(-1)
 
 def top_mass(
     t: Table,
@@ -283,9 +291,11 @@ def wilson(
     return tuple(float(np.clip((mid+s*half)/(1+z*z/n), 0, 1)) for s in (-1, 1))
 
 # %% ../nbs/08_metrics.ipynb #replicates
+def _batch(n_clusters): return max(1, 1_000_000//n_clusters)
+
 def _draws(n_clusters, n_resamples, seed):
     "Batches (b, n_clusters) of how often each cluster is drawn"
-    rng,step = np.random.default_rng(seed),max(1, 1_000_000//n_clusters)
+    rng,step = np.random.default_rng(seed),_batch(n_clusters)
     for at in range(0, n_resamples, step):
         b = min(step, n_resamples-at)
         i = rng.integers(n_clusters, size=(b, n_clusters)) + np.arange(b)[:,None]*n_clusters
@@ -298,6 +308,7 @@ def replicates(
     n_resamples: int = 10_000,
     seed=0,                       # The same for runs that are to be paired
     n_bins: int = 15,
+    desc: str = '',               # Show progress under this name
 ) -> dict[str, np.ndarray]:
     "Bootstrap replicates (n_resamples,) of each metric; NaN where it does not exist"
     from scipy.sparse import csr_matrix
@@ -307,8 +318,8 @@ def replicates(
     g = np.unique(np.arange(len(c)) if groups is None else np.asarray(groups), return_inverse=True)[1]
     j,shape = np.searchsorted(t.v, c),(len(t.v), g.max()+1)
     pos,neg = (csr_matrix((o, (j, g)), shape) for o in (y, 1-y))
-    out = {k:[] for k in names}
-    for w in _draws(shape[1], n_resamples, seed):
+    out,draws = {k:[] for k in names},_draws(shape[1], n_resamples, seed)
+    for w in progress(draws, desc, -(-n_resamples//_batch(shape[1]))) if desc else draws:
         b = replace(t, pos=np.ascontiguousarray((pos@w.T).T), neg=np.ascontiguousarray((neg@w.T).T))
         for k in names: out[k].append(metrics[k](b))
     return {k:np.concatenate(v) for k,v in out.items()}
@@ -323,9 +334,9 @@ def interval(
     lo,hi = np.quantile(ok, [(1-level)/2, (1+level)/2]) if len(ok) else (np.nan, np.nan)
     return dict(lo=float(lo), hi=float(hi), dropped=int(len(reps)-len(ok)))
 
-def intervals(c, y, groups=None, names=None, n_resamples=10_000, seed=0, n_bins=15) -> dict[str, dict]:
+def intervals(c, y, groups=None, names=None, n_resamples=10_000, seed=0, n_bins=15, desc='') -> dict[str, dict]:
     "95 % percentile interval of each metric; arguments as in `replicates`"
-    return {k:interval(v) for k,v in replicates(c, y, groups, names, n_resamples, seed, n_bins).items()}
+    return {k:interval(v) for k,v in replicates(c, y, groups, names, n_resamples, seed, n_bins, desc).items()}
 
 def paired(
     before,                       # `(c, y)` of the first run
@@ -475,8 +486,8 @@ def reliability_plot(
         k,pos,v = t.k[b==i].sum(),t.pos[b==i].sum(),(t.k*t.v)[b==i].sum()
         lo,hi = wilson(pos, k)
         ax.errorbar(v/k, pos/k, [[max(pos/k-lo, 0)], [max(hi-pos/k, 0)]], fmt='o', ms=4, color=color, capsize=2)
-        ax.text(v/k, -.06, f'{k:.0f}', ha='center', fontsize=7, color=grey)
-    ax.set(xlim=(-.03, 1.03), ylim=(-.1, 1.03), xlabel='stated confidence (counts below)', ylabel='share right', title=title)
+        ax.text((i+.5)/n_bins, -.07, f'{k:.0f}', ha='center', fontsize=8, color=grey)
+    ax.set(xlim=(-.03, 1.03), ylim=(-.11, 1.03), xlabel='stated confidence (counts below)', ylabel='share right', title=title)
     return ax
 
 # %% ../nbs/08_metrics.ipynb #risk-plot
