@@ -18,7 +18,8 @@ from itertools import chain
 from math import ceil
 from pathlib import Path
 
-from .core import Problem, Skip, digest, file_hash, json_line, manifest, need, progress, read_problems, rng_for, write_json, write_jsonl
+from .core import (Problem, Skip, digest, file_hash, json_line, manifest, need, progress, read_problems, rng_for,
+                         write_json, write_jsonl)
 from .tasks import choice, code, logic, math
 
 # %% ../nbs/07_data.ipynb #kinds
@@ -45,8 +46,9 @@ def _array(path):
     except ValueError as e:
         if 'Extra data' not in str(e): raise
         return [json_line(s, path, n) for n,s in enumerate(text.split('\n'), 1) if s.strip()]
-    tables = [v for v in o.values() if isinstance(v, list) and v and isinstance(v[0], dict)] if isinstance(o, dict) else []
-    return o if isinstance(o, list) else tables[0] if len(tables)==1 else [o]
+    if not isinstance(o, dict): return o if isinstance(o, list) else [o]
+    tables = [v for v in o.values() if isinstance(v, list) and v and isinstance(v[0], dict)]
+    return tables[0] if len(tables)==1 else [o]
 
 # %% ../nbs/07_data.ipynb #csv-rows
 _mmlu = ['question', 'choice0', 'choice1', 'choice2', 'choice3', 'answer']
@@ -67,12 +69,13 @@ def _parquet(path):
         for batch in f.iter_batches(1000): yield from batch.to_pylist()
 
 # %% ../nbs/07_data.ipynb #read-file
-_broken = (ValueError, EOFError, OSError, RecursionError, csv.Error, zlib.error)
+_bad_text = (ValueError, EOFError, RecursionError, csv.Error, zlib.error)
 
 def _away(name, e):
     "What to say when `name` did not come over the network"
     why = f'{type(e).__name__}: {str(e).strip()}'.split('\n')[0][:160]
-    return FileNotFoundError(f'{name} did not come from the hub ({why}): give a local copy with --source FILE_OR_FOLDER')
+    return FileNotFoundError(f'{name} did not come from the hub ({why}): '
+                             'give a local copy with --source FILE_OR_FOLDER')
 
 def read_file(
     path,  # Local file, or a URL that fsspec opens
@@ -87,8 +90,8 @@ def read_file(
             yield row
             n += 1
     except Exception as e:
-        if '://' in str(path) and not isinstance(e, (ValueError, EOFError, csv.Error, zlib.error)): raise _away(path, e) from None
-        if isinstance(e, FileNotFoundError) or not isinstance(e, _broken): raise
+        if '://' in str(path) and not isinstance(e, _bad_text): raise _away(path, e) from None
+        if isinstance(e, FileNotFoundError) or not isinstance(e, (*_bad_text, OSError)): raise
         why = str(e).split('\n')[0].removeprefix(f'{path}, ') or type(e).__name__
         raise ValueError(f'{path}, row {n+1} ({why}): the file is broken or cut off; fetch it again') from None
 
@@ -114,9 +117,11 @@ def _config(stem, configs):
 def _within(folder, config, split):
     "Files of a folder where the hub's layout puts them, and whether the folder itself names config and split"
     names = [o for o in (split or '').split('|') if o]
-    for base,known in [(folder, False), (folder/'data', False), *[(p, True) for p in (folder/(config or '.'), folder/'data'/(config or '.')) if config]]:
+    bases = {folder:False, folder/'data':False} | ({folder/config:True, folder/'data'/config:True} if config else {})
+    for base,known in bases.items():
         for o in base.glob('*'): yield o,known,False
-        for o in chain.from_iterable((base/s).rglob('*') for s in names): yield o,known or bool(config) and config in o.parts,True
+        for o in chain.from_iterable((base/s).rglob('*') for s in names):
+            yield o,known or bool(config) and config in o.parts,True
 
 def data_files(
     folder,
@@ -124,7 +129,7 @@ def data_files(
     split: str = None,    # `train`; `validation|val` takes either name
     configs: tuple = (),  # All configs of the set: a file that names another is not taken
 ) -> list[Path]:
-    "Files (shards, in order) that hold one split; `ValueError` listing them when several sets fit, `FileNotFoundError` when none does"
+    "Files (shards, in order) of one split; `ValueError` listing several that fit, `FileNotFoundError` for none"
     found = {}
     for o,in_config,in_split in _within(Path(folder), config, split):
         if not o.is_file() or not _kind(o): continue
@@ -135,9 +140,11 @@ def data_files(
         found.setdefault((config is not None and named is None, fit), {}).setdefault(key, set()).add(o)
     sets = found[min(found)] if found else {}
     what = ', '.join(f'{k} {v!r}' for k,v in (('config', config), ('split', split)) if v)
-    if not sets: raise FileNotFoundError(f'{folder}: no data file{what and f" for {what}"}: expected train.jsonl, data/train-00000-of-00001.parquet or the like')
-    if len(sets)>1: raise ValueError(f'{folder}: several files fit {what}: {", ".join(sorted(str(min(o)) for o in sets.values()))}: name one with --source')
-    return sorted(next(iter(sets.values())), key=lambda o: (str(o.parent), int(_stem(o)) if _stem(o).isdigit() else 0, o.name))
+    if not sets: raise FileNotFoundError(f'{folder}: no data file{what and f" for {what}"}: expected train.jsonl, '
+                                         'data/train-00000-of-00001.parquet or the like')
+    several = ', '.join(sorted(str(min(o)) for o in sets.values()))
+    if len(sets)>1: raise ValueError(f'{folder}: several files fit {what}: {several}: name one with --source')
+    return sorted(*sets.values(), key=lambda o: (str(o.parent), int(_stem(o)) if _stem(o).isdigit() else 0, o.name))
 
 # %% ../nbs/07_data.ipynb #hub
 def _hub(name, config, split, stream):
@@ -160,7 +167,8 @@ def read_rows(
     s,path = str(source),Path(str(source))
     if '://' in s or path.is_file(): return read_file(s if '://' in s else path)
     if path.is_dir(): return chain.from_iterable(map(read_file, data_files(path, config, split, configs)))
-    if re.fullmatch(r'[\w.-]+/[\w.-]+', s) and not s.startswith('.') and not _kind(s): return _hub(s, config, split, stream)
+    is_name = re.fullmatch(r'\w[\w.-]*/[\w.-]+', s) and not _kind(s)
+    if is_name: return _hub(s, config, split, stream)
     raise FileNotFoundError(f'{source} not found: --source takes a file, a folder in the hub\'s layout, or a hub name')
 
 # %% ../nbs/07_data.ipynb #parts
@@ -192,12 +200,15 @@ def parts(
     return [(default, _rows(files), files)]
 
 # %% ../nbs/07_data.ipynb #exact
-_noise = re.compile(r'\[asy\].*?\[/asy\]|\\(?:left|right|displaystyle|qquad|quad|(?:math)?(?:cal|rm|bf|bb)|text|overline(?=\s*\{?[A-Z]))(?![A-Za-z])|\\[,!;: ]|[{}$~]', re.S)
-_token = re.compile(r"\\[A-Za-z]+|\d+(?:\.\d+)?|[A-Za-z]+(?:['’-][A-Za-z]+)*|[-+*/^=<>!%|()\[\]°≤≥≠·×÷√π]")
+_noise = re.compile(r'\[asy\].*?\[/asy\]|\\(?:left|right|displaystyle|qquad|quad|(?:math)?(?:cal|rm|bf|bb)|text'
+                    r'|overline(?=\s*\{?[A-Z]))(?![A-Za-z])|\\[,!;: ]|[{}$~]', re.S)
+_token = re.compile(r"\\[A-Za-z]+|\d+(?:\.\d+)?|[A-Za-z]+(?:['’-][A-Za-z]+)*"
+                    r"|[-+*/^=<>!%|()\[\]°≤≥≠·×÷√π]")
 
 def fingerprint(text: str) -> tuple[tuple, frozenset]:
     "What must match exactly, in order, and the set of word pairs"
-    s = re.sub(r'\^\s*\{?\\circ\}?', '°', text.replace('\u2212', '-').replace('\\dfrac', '\\frac').replace('\\tfrac', '\\frac'))
+    s = re.sub(r'\\[dt]frac', r'\\frac', text.replace('\u2212', '-'))
+    s = re.sub(r'\^\s*\{?\\circ\}?', '°', s)
     s = re.sub(r'(?<=\d),(?=\d{3}(?!\d))', '', _noise.sub(' ', s.replace('{,}', ',').replace(',\\!', ',')))
     toks = _token.findall(s)
     wordy = [len(o)>1 and o[0].isalpha() or o in ('a', 'A', 'I') for o in toks]
@@ -225,8 +236,8 @@ def near_duplicates(
     for q,exact,pairs in sides[1]:
         for o in rarest(pairs): held[exact, o].append((q, pairs))
     for p,exact,pairs in progress(sides[0], 'near duplicates'):
-        found = (q for o in rarest(pairs) for q,other in held.get((exact, o), ()) if _near(p, pairs, q, other, threshold))
-        if q := next(found, None): out[p.id] = q.id
+        found = (o for w in rarest(pairs) for o in held.get((exact, w), ()))
+        if q := next((q for q,other in found if _near(p, pairs, q, other, threshold)), None): out[p.id] = q.id
     return out
 
 # %% ../nbs/07_data.ipynb #adapt
@@ -247,7 +258,8 @@ def adapted(
             p = adapt(row, i)
             if not _writable(p): raise Skip('text is not Unicode')
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as e:
-            _drop(tally, str(e) if isinstance(e, Skip) else f'unreadable row ({type(e).__name__})', f'{where} row {i+1}'.strip())
+            why = str(e) if isinstance(e, Skip) else f'unreadable row ({type(e).__name__})'
+            _drop(tally, why, f'{where} row {i+1}'.strip())
         else: yield replace(p, meta={**p.meta, 'hash':digest(p.question, p.gold)})
 
 def _tally(): return dict(read=0, kept=0, dropped={}, first={})
@@ -293,10 +305,13 @@ def store(
 ) -> dict:
     "Write `probs` and their manifest; returns the summary"
     out = Path(out)
-    if not probs: raise ValueError(f'no usable row for {out.name} (read {tally["read"]}, dropped {tally["dropped"]}): check --source')
-    summary = {**tally, 'kept':len(probs), 'per_difficulty':_counts(o.difficulty for o in probs), 'per_split':_counts(o.split for o in probs), 'out':str(out), **more}
+    if not probs:
+        raise ValueError(f'{out.name}: no usable row: read {tally["read"]}, dropped {tally["dropped"]}: check --source')
+    summary = tally | dict(kept=len(probs), per_difficulty=_counts(o.difficulty for o in probs),
+                           per_split=_counts(o.split for o in probs), out=str(out), **more)
     write_jsonl(out, probs)
-    write_json(out.with_suffix('.manifest.json'), manifest(args, seed, inputs) | dict(sha256=file_hash(out), summary=summary))
+    made = manifest(args, seed, inputs) | dict(sha256=file_hash(out), summary=summary)
+    write_json(out.with_suffix('.manifest.json'), made)
     return summary
 
 # %% ../nbs/07_data.ipynb #ingest
@@ -307,13 +322,14 @@ def ingest(
     out,                   # File to write
     args: dict,            # Arguments, for the manifest
     limit: int = None,     # Most problems to keep for each split and difficulty
-    levels: tuple = (1, 2, 3, 4, 5),  # Difficulties of the set: reading a split stops when each has its limit; none reads on
+    levels: tuple = (1, 2, 3, 4, 5),  # Reading a split stops when each of these has its limit; none reads on
     totals: dict = None,   # Rows expected for each split, where the source does not say
 ) -> dict:
     "Read, adapt, hold out, write; returns the summary"
     tally,probs,have,seen = _tally(),[],Counter(),{}
     for split,rows,_ in found:
-        bar = progress(rows, f'{name} {split}', total=len(rows) if isinstance(rows, list) else (totals or {}).get(split))
+        total = len(rows) if isinstance(rows, list) else (totals or {}).get(split)
+        bar = progress(rows, f'{name} {split}', total=total)
         for p in unique(adapted(bar, lambda row,i: adapt(row, i, split), tally, split), tally, seen):
             if limit and have[p.split, p.difficulty]>=limit: _drop(tally, 'over the limit', p.id)
             else: probs.append(p); have[p.split, p.difficulty] += 1
@@ -323,7 +339,8 @@ def ingest(
 
 # %% ../nbs/07_data.ipynb #hendrycks
 math_hub = 'EleutherAI/hendrycks_math'
-math_configs = ('algebra', 'counting_and_probability', 'geometry', 'intermediate_algebra', 'number_theory', 'prealgebra', 'precalculus')
+math_configs = ('algebra', 'counting_and_probability', 'geometry', 'intermediate_algebra', 'number_theory',
+                'prealgebra', 'precalculus')
 mbpp_hub, mbpp_configs = 'google-research-datasets/mbpp', ('full', 'sanitized')
 apps_hub = 'hf://datasets/codeparrot/apps/{}.jsonl'
 processed = 'data/processed'
@@ -338,19 +355,18 @@ def ingest_hendrycks_math(
     split='train',      # Split of a single file that does not say
 ) -> dict:
     "MATH, all seven subjects, as `math.jsonl`"
-    here = Path(str(source)).is_dir()
-    configs = [o for o in math_configs if not here or (Path(source)/o).is_dir() or (Path(source)/'data'/o).is_dir()] or [None]
-    if Path(str(source)).is_file(): configs = [None]
-    by_config = [parts(source or math_hub, config=o, default=split) for o in configs]
-    found = [(s, *_joined([p for ps in by_config for p in ps if p[0]==s])) for s in ('train', 'test')]
-    return ingest('MATH', [o for o in found if o[1] is not None], math.from_hendrycks_math, _out(out, 'math'),
-                  dict(source=str(source or math_hub), limit=limit, split=split), limit, totals=dict(train=7500, test=5000))
+    args = dict(source=str(source or math_hub), limit=limit, split=split)
+    path,here = Path(args['source']),'://' in args['source'] or os.path.exists(args['source'])
+    configs = [o for o in math_configs if not here or (path/o).is_dir() or (path/'data'/o).is_dir()] or [None]
+    found = [p for o in configs for p in parts(source or math_hub, config=o, default=split)]
+    found = [(s, *_joined([p for p in found if p[0]==s])) for s in ('train', 'test') if s in {p[0] for p in found}]
+    return ingest('MATH', found, math.from_hendrycks_math, _out(out, 'math'), args, limit,
+                  totals=dict(train=7500, test=5000))
 
-def _joined(ps):
-    "Rows and files of several parts as one; None for rows when there are no parts"
-    rows = [o[1] for o in ps]
-    if not ps: return None,[]
-    return [r for o in rows for r in o] if all(isinstance(o, list) for o in rows) else chain(*rows),[f for o in ps for f in o[2]]
+def _joined(found):
+    "Rows and files of several parts as one"
+    rows,files = chain(*(o[1] for o in found)),[f for o in found for f in o[2]]
+    return (list(rows) if all(isinstance(o[1], list) for o in found) else rows),files
 
 # %% ../nbs/07_data.ipynb #code-sets
 def ingest_mbpp(
@@ -362,8 +378,10 @@ def ingest_mbpp(
     "MBPP as `code_mbpp.jsonl`"
     if config not in mbpp_configs: raise ValueError(f'unknown config {config!r}: choose from {", ".join(mbpp_configs)}')
     found = parts(source or mbpp_hub, ('train', 'test', 'validation', 'prompt'), config, mbpp_configs)
-    return ingest(f'MBPP {config}', found, lambda row,i,split: code.from_mbpp(row, i), _out(out, 'mbpp'),
-                  dict(source=str(source or mbpp_hub), config=config, limit=limit), limit, (), dict(train=374, test=500, validation=90, prompt=10))
+    args = dict(source=str(source or mbpp_hub), config=config, limit=limit)
+    def adapt(row, i, split): return code.from_mbpp(row, i)
+    return ingest(f'MBPP {config}', found, adapt, _out(out, 'mbpp'), args, limit, (),
+                  dict(train=374, test=500, validation=90, prompt=10))
 
 def ingest_apps(
     source=None,
@@ -379,15 +397,17 @@ def ingest_apps(
         p = code.from_apps(row, i, split)
         if p.meta.get('several') and not several: raise Skip('several right answers')
         return p
-    found = parts(source, default=split) if source else [(o, read_rows(apps_hub.format(o)), []) for o in ('train', 'test')]
-    return ingest('APPS', found, adapt, _out(out, 'apps'), dict(source=str(source or apps_hub), limit=limit, max_chars=max_chars, several=several, split=split),
-                  limit, (3, 4, 5), dict(train=5000, test=5000))
+    args = dict(source=str(source or apps_hub), limit=limit, max_chars=max_chars, several=several, split=split)
+    hub = [(o, read_rows(apps_hub.format(o)), []) for o in ('train', 'test')]
+    found = parts(source, default=split) if source else hub
+    return ingest('APPS', found, adapt, _out(out, 'apps'), args, limit, (3, 4, 5), dict(train=5000, test=5000))
 
 # %% ../nbs/07_data.ipynb #logic-set
 def _made(seed, n, split, d, tally, seen):
     "`n` different puzzles of one difficulty, in at most 20 tries each"
-    probs,tries = [],(dict(i=i) for i in range(20*n))
-    for p in unique(adapted(tries, lambda row,i: logic.generate(seed, row['i'], d, split), tally, f'{split} difficulty {d}'), tally, seen):
+    probs = []
+    made = adapted(range(20*n), lambda _,i: logic.generate(seed, i, d, split), tally, f'{split} difficulty {d}')
+    for p in unique(made, tally, seen):
         probs.append(p)
         if len(probs)==n: break
     return probs
@@ -410,8 +430,12 @@ def _inside(folder, *names):
     "The sub-folder of `folder` with one of `names`; None when there is no folder"
     if folder is None: return None
     hits = [Path(folder)/o for o in names if (Path(folder)/o).exists()]
-    if not hits: raise FileNotFoundError(f'{folder}: expected a sub-folder {" or ".join(names)}: give a folder that holds it with --source')
+    if not hits: raise _no_folder(folder, names)
     return hits[0]
+
+def _no_folder(folder, names, what=''):
+    return FileNotFoundError(f'{folder}: expected a sub-folder {" or ".join(names)}{what}: '
+                             'give a folder that holds it with --source')
 
 def ingest_all(
     source=None,   # Folder with `math`, `mbpp` and `apps` in it; None is the hub
@@ -421,40 +445,49 @@ def ingest_all(
 ) -> dict:
     "All four training files"
     kw = dict(out=out) | ({} if limit is None else dict(limit=limit))
-    sets = dict(math=lambda: ingest_hendrycks_math(_inside(source, 'math', 'hendrycks_math'), **kw), mbpp=lambda: ingest_mbpp(_inside(source, 'mbpp'), **kw),
-                apps=lambda: ingest_apps(_inside(source, 'apps'), **kw), logic=lambda: regenerate_zebralogic(seed=seed, out=out))
-    done = {k:f() for k,f in sets.items()}
-    return dict(read=sum(o['read'] for o in done.values()), kept=sum(o['kept'] for o in done.values()), out=str(out), sets=done)
+    sets = dict(math=ingest_hendrycks_math, mbpp=ingest_mbpp, apps=ingest_apps)
+    where = {k:_inside(source, k, *more) for k,more in dict(math=['hendrycks_math'], mbpp=[], apps=[]).items()}
+    done = {k:f(where[k], **kw) for k,f in sets.items()}
+    done['logic'] = regenerate_zebralogic(seed=seed, out=out)
+    read,kept = (sum(o[k] for o in done.values()) for k in ('read', 'kept'))
+    return dict(read=read, kept=kept, out=str(out), sets=done)
 
 # %% ../nbs/07_data.ipynb #ood-slices
 ood_folder = 'eval/ood'
 tiers = ('tiny', 'small', 'medium')
-_mmlu_kw = dict(source='cais/mmlu', folders=('mmlu',), adapter='from_mmlu', configs=('astronomy', 'professional_medicine', 'professional_law'))
+_mmlu_set = dict(source='cais/mmlu', folders=('mmlu',), adapter='from_mmlu',
+                 configs=('astronomy', 'professional_medicine', 'professional_law'))
 
 ood_slices = dict(
-    commonsense=dict(file='commonsense_qa_sample.jsonl', source='tau/commonsense_qa', folders=('commonsense_qa',), adapter='from_commonsense_qa',
-                     splits=('validation|val|dev',), floor=.20, tier='tiny'),
-    science_easy=dict(file='arc_easy_sample.jsonl', source='allenai/ai2_arc', config='ARC-Easy', folders=('arc_easy', 'ai2_arc'), adapter='from_arc',
-                      splits=('test',), floor=.25, tier='tiny'),
-    science_hard=dict(_mmlu_kw, file='mmlu_astronomy_sample.jsonl', config='astronomy', splits=('test',), floor=.25, tier='tiny'),
-    medical=dict(_mmlu_kw, file='medqa_sample.jsonl', config='professional_medicine', splits=('validation|val', 'test'), floor=.25, tier='small'),
-    legal=dict(file='lsat_sample.jsonl', source='dmayhem93/agieval-lsat-lr', folders=('agieval_lsat_lr', 'agieval-lsat-lr', 'agieval'), adapter='from_lsat',
-               splits=('test',), floor=.20, tier='medium', fallback=dict(_mmlu_kw, config='professional_law', splits=('test',), floor=.25)))
+    commonsense=dict(file='commonsense_qa_sample.jsonl', floor=.20, tier='tiny', adapter='from_commonsense_qa',
+                     source='tau/commonsense_qa', folders=('commonsense_qa',), splits=('validation|val|dev',)),
+    science_easy=dict(file='arc_easy_sample.jsonl', floor=.25, tier='tiny', adapter='from_arc',
+                      source='allenai/ai2_arc', config='ARC-Easy', folders=('arc_easy', 'ai2_arc'), splits=('test',)),
+    science_hard=dict(_mmlu_set, file='mmlu_astronomy_sample.jsonl', floor=.25, tier='tiny', config='astronomy',
+                      splits=('test',)),
+    medical=dict(_mmlu_set, file='medqa_sample.jsonl', floor=.25, tier='small', config='professional_medicine',
+                 splits=('validation|val', 'test')),
+    legal=dict(file='lsat_sample.jsonl', floor=.20, tier='medium', adapter='from_lsat', splits=('test',),
+               source='dmayhem93/agieval-lsat-lr', folders=('agieval_lsat_lr', 'agieval-lsat-lr', 'agieval'),
+               fallback=dict(_mmlu_set, floor=.25, config='professional_law', splits=('test',))))
 
 # %% ../nbs/07_data.ipynb #slices-for
 def slices_for(tier: str) -> list[str]:
-    "Names of the slices of a tier: each of `tiny`, `small`, `medium` holds those before it, `all` is `medium`, other tiers have slices of their own"
+    "Names of a tier's slices: `small` holds `tiny`, `medium` (or `all`) holds both, any other tier has its own"
     if tier in (*tiers, 'all', None):
         have = tiers[:tiers.index(tier)+1] if tier in tiers else tiers
         return [k for k,v in ood_slices.items() if v['tier'] in have]
     out = [k for k,v in ood_slices.items() if v['tier']==tier]
-    if not out: raise ValueError(f'unknown tier {tier!r}: choose from {", ".join(dict.fromkeys([*tiers, "all", *(o["tier"] for o in ood_slices.values())]))}')
+    known = dict.fromkeys([*tiers, 'all', *(o['tier'] for o in ood_slices.values())])
+    if not out: raise ValueError(f'unknown tier {tier!r}: choose from {", ".join(known)}')
     return out
 
-def _listed(slices): return [o.strip() for o in slices.split(',') if o.strip()] if isinstance(slices, str) else list(slices)
+def _listed(slices):
+    return [o.strip() for o in slices.split(',') if o.strip()] if isinstance(slices, str) else list(slices)
 
 def _known(names):
-    if lost := [o for o in names if o not in ood_slices]: raise ValueError(f'unknown slice {", ".join(lost)}: choose from {", ".join(ood_slices)}')
+    if lost := [o for o in names if o not in ood_slices]:
+        raise ValueError(f'unknown slice {", ".join(lost)}: choose from {", ".join(ood_slices)}')
     return names
 
 # %% ../nbs/07_data.ipynb #fetch-slice
@@ -464,17 +497,18 @@ def _local(spec, name, source, single):
     if Path(source).is_file() and single: return source
     hits = [Path(source)/o for o in (name, spec['source'], *spec['folders']) if (Path(source)/o).exists()]
     if hits or single: return hits[0] if hits else source
-    raise FileNotFoundError(f'{source}: expected a sub-folder {" or ".join(spec["folders"])} for slice {name}: give a folder that holds it with --source')
+    raise _no_folder(source, spec['folders'], f' for slice {name}')
 
 def _slice(name, spec, source, n, seed, single, tally):
     "Problems of one slice, and how many came of each split"
     where,adapt = _local(spec, name, source, single),getattr(choice, spec['adapter'])
     config,configs = spec.get('config'),spec.get('configs', ())
-    if spec['adapter']!='from_mmlu' and Path(str(where)).is_dir() and not (Path(where)/str(config)).is_dir(): config = None
+    if not configs and Path(str(where)).is_dir() and not (Path(where)/str(config)).is_dir(): config = None
     probs,seen,took = [],{},Counter()
     for split,rows,_ in parts(where, spec['splits'], config, configs, default='test'):
         if len(probs)>=n: break
-        new = adapted(progress(rows, f'{name} {split}'), lambda row,i: adapt(row, i, 'test', domain=name), tally, f'{name} {split}')
+        bar,label = progress(rows, f'{name} {split}'),f'{name} {split}'
+        new = adapted(bar, lambda row,i: adapt(row, i, 'test', domain=name), tally, label)
         new = sorted(unique(new, tally, seen), key=lambda o: digest(seed, o.id))[:n-len(probs)]
         took[split] += len(new)
         probs += [replace(o, meta={**o.meta, 'from':split, 'floor':spec['floor']}) for o in new]
@@ -492,8 +526,9 @@ def _fetch(name, source, n, seed, single, out):
         spec,why,tally = spec | spec['fallback'],str(e),_tally()
         try: probs,took,where = _slice(name, spec, source, n, seed, single, tally)
         except FileNotFoundError: raise e from None
-    more = dict(slice=name, random_floor=spec['floor'], available=tally['read']-sum(tally['dropped'].values()), from_splits=dict(took), source=str(where))
-    return store(probs, tally, Path(out)/spec['file'], dict(n=n, source=str(source)), seed, **more, **(dict(fallback=why) if why else {}))
+    more = dict(slice=name, random_floor=spec['floor'], source=str(where), from_splits=dict(took),
+                available=tally['read']-sum(tally['dropped'].values())) | (dict(fallback=why) if why else {})
+    return store(probs, tally, Path(out)/spec['file'], dict(n=n, source=str(source)), seed, **more)
 
 def fetch_ood(
     tier: str = None,     # `tiny`, `small`, `medium`, `all`; None is medium
@@ -507,7 +542,8 @@ def fetch_ood(
     if n<1: raise ValueError(f'n={n}: expected at least 1 problem for each slice')
     names = _known(_listed(slices)) if slices else slices_for(tier)
     done = {o:_fetch(o, source, n, seed, len(names)==1, out) for o in names}
-    return dict(tier=tier or ('' if slices else 'medium'), n=n, kept=sum(o['kept'] for o in done.values()), out=str(out), slices=done)
+    kept = sum(o['kept'] for o in done.values())
+    return dict(tier=None if slices else tier or 'medium', n=n, kept=kept, out=str(out), slices=done)
 
 # %% ../nbs/07_data.ipynb #discover
 def floor_of(
@@ -519,7 +555,8 @@ def floor_of(
     return said if said is not None else sum(1/len(o.gold['options']) for o in probs)/len(probs)
 
 def _slice_file(folder, name):
-    return next((o for o in (folder/ood_slices.get(name, {}).get('file', ''), folder/f'{name}.jsonl', folder/f'{name}_sample.jsonl') if o.is_file()), None)
+    names = (ood_slices.get(name, {}).get('file', ''), f'{name}.jsonl', f'{name}_sample.jsonl')
+    return next((folder/o for o in names if (folder/o).is_file()), None)
 
 def discover_ood(
     folder=ood_folder,
@@ -530,10 +567,11 @@ def discover_ood(
     folder,own = Path(folder),'all' if tier in (*tiers, 'all', None) else tier
     names = slices_for(tier) if slices=='auto' else slices_for(own) if slices=='all' else _listed(slices)
     found = {o:p for o in names if (p := _slice_file(folder, o))}
-    fix = 'honest demo' if own=='nano' else f'honest fetch-ood-data --tier {tier or "medium"}'
     lost = [o for o in names if o not in found]
+    fix = 'honest fetch-ood-data ' + (f'--tier {tier or "medium"}' if slices=='auto' else f'--slices {",".join(lost)}')
     if lost and (slices!='auto' or not found):
-        raise FileNotFoundError(f'{folder} has no file for {", ".join(lost)}: run "{fix if slices=="auto" else "honest fetch-ood-data --slices "+",".join(lost)}"')
+        fix = ood_slices.get(lost[0], {}).get('make', fix)
+        raise FileNotFoundError(f'{folder} has no file for {", ".join(lost)}: run "{fix}"')
     out = {k:read_problems(p) for k,p in found.items()}
     for k,o in out.items():
         if not o: raise ValueError(f'{found[k]} is empty: run "{fix}"')
@@ -586,8 +624,8 @@ def _draw(rng, keys, weights):
 
 # %% ../nbs/07_data.ipynb #get-sampler
 domains = ('math', 'code', 'logic')
-needs = {'math.jsonl':'honest ingest-hendrycks-math', 'code_mbpp.jsonl':'honest ingest-mbpp', 'code_apps.jsonl':'honest ingest-apps',
-         'logic.jsonl':'honest regenerate-zebralogic'}
+needs = {'math.jsonl':'honest ingest-hendrycks-math', 'code_mbpp.jsonl':'honest ingest-mbpp',
+         'code_apps.jsonl':'honest ingest-apps', 'logic.jsonl':'honest regenerate-zebralogic'}
 
 def need_data(
     folder=processed,
@@ -600,7 +638,8 @@ def need_data(
 def _weights(w):
     if w is None or isinstance(w, dict): return w
     w = [float(o) for o in (w.split(',') if isinstance(w, str) else w)]
-    if len(w)!=3 or min(w)<0 or not sum(w): raise ValueError(f'domain weights {w}: expected three shares, for math, code, logic')
+    if len(w)!=3 or min(w)<0 or not sum(w):
+        raise ValueError(f'domain weights {w}: expected three shares, for math, code, logic')
     return dict(zip(domains, w))
 
 def get_sampler(
@@ -612,7 +651,8 @@ def get_sampler(
 ) -> Sampler:
     "A `Sampler` over every file of `folder`"
     probs = [p for o in sorted(Path(folder).glob('*.jsonl')) for p in read_problems(o) if split in (None, p.split)]
-    if not probs: raise FileNotFoundError(f'Unified sampler is empty: {folder} has no {split+" " if split else ""}problems: run "honest ingest-all"')
+    what = f'{split} problems' if split else 'problems'
+    if not probs: raise FileNotFoundError(f'Unified sampler is empty: {folder} has no {what}: run "honest ingest-all"')
     return Sampler(sorted(probs, key=lambda o: digest(seed, o.id)), _weights(domain_weights), difficulty_weights)
 
 # %% ../nbs/07_data.ipynb #pick
@@ -631,5 +671,6 @@ def pick_test_items(
 def data_summary(folder=processed) -> dict:
     "Counts of all that was ingested: total, by bucket, by split, by file"
     s = get_sampler(folder)
-    return dict(total=s.total_count(), buckets={f'{k}_{g}':n for (k,g),n in s.bucket_counts().items()}, per_split=_counts(o.split for o in s.problems),
-                per_source=_counts(o.source for o in s.problems), files={o.name:file_hash(o) for o in sorted(Path(folder).glob('*.jsonl'))})
+    return dict(total=s.total_count(), buckets={f'{k}_{g}':n for (k,g),n in s.bucket_counts().items()},
+                per_split=_counts(o.split for o in s.problems), per_source=_counts(o.source for o in s.problems),
+                files={o.name:file_hash(o) for o in sorted(Path(folder).glob('*.jsonl'))})

@@ -25,9 +25,11 @@ def ask(
     **kw,                 # More fields of `Problem`
 ) -> Problem:
     "A multiple-choice problem; `Skip` when it has no single right option"
-    if not all(isinstance(o, str) for o in (stem, label, *labels, *options)): raise Skip('stem, label or option is not text')
+    if not all(isinstance(o, str) for o in (stem, label, *labels, *options)):
+        raise Skip('stem, label or option is not text')
     labels,options,label = [o.strip() for o in labels],[_flat(o) for o in options],label.strip()
-    if len(labels)!=len(options) or not 2<=len(labels)<=26: raise Skip(f'{len(labels)} labels for {len(options)} options')
+    if len(labels)!=len(options) or not 2<=len(labels)<=26:
+        raise Skip(f'{len(labels)} labels for {len(options)} options')
     if len(set(labels))<len(labels) or not all(labels): raise Skip('labels repeat or are empty')
     if not stem.strip() or not all(options): raise Skip('empty stem or option')
     if label not in labels: raise Skip('no answer key' if not label else 'answer key is no label')
@@ -54,7 +56,8 @@ def from_commonsense_qa(
 ) -> Problem:
     "A CommonsenseQA row as a problem"
     stem,labels,options = _nested(row)
-    return ask(_key(row, i), domain, stem, labels, options, row.get('answerKey') or '', split, source='tau/commonsense_qa')
+    return ask(_key(row, i), domain, stem, labels, options, row.get('answerKey') or '', split,
+               source='tau/commonsense_qa')
 
 def from_arc(row: dict, i: int = 0, split='test', domain='science_easy') -> Problem:
     "An ARC row as a problem; labels may be `1` to `4`, options three to five"
@@ -82,8 +85,8 @@ def from_mmlu(
     if options is None: options = [row[k] for k in sorted(row, key=str) if re.fullmatch(r'choice\d', str(k))]
     if not isinstance(options, (list, tuple)) or not all(isinstance(o, str) for o in options): raise Skip('no choices')
     labels,subject = list('ABCDEFGHIJ'[:len(options)]),row.get('subject') or 'mmlu'
-    return ask(digest(row.get('question'), [_flat(o) for o in options]), domain or _subjects.get(subject, subject), row.get('question'),
-               labels, options, _index(row.get('answer'), labels), split, source='cais/mmlu')
+    return ask(digest(row.get('question'), [_flat(o) for o in options]), domain or _subjects.get(subject, subject),
+               row.get('question'), labels, options, _index(row.get('answer'), labels), split, source='cais/mmlu')
 
 # %% ../../nbs/05_tasks.choice.ipynb #from-lsat
 _inside = re.compile(r'\s*\(?([A-J])[).:]\s*')
@@ -94,7 +97,7 @@ def _lsat(row):
     query = str(row['query']).split('Answer Choices:')[0]
     passage,mark,question = query.rpartition('Q:')
     gold = row.get('gold')
-    return passage if mark else '',question,row.get('choices'),gold[0] if isinstance(gold, (list, tuple)) and gold else gold
+    return passage if mark else '',question,row.get('choices'),gold[0] if isinstance(gold, list) and gold else gold
 
 def from_lsat(row: dict, i: int = 0, split='test', domain='legal') -> Problem:
     "An AGIEval LSAT row as a problem"
@@ -105,13 +108,15 @@ def from_lsat(row: dict, i: int = 0, split='test', domain='legal') -> Problem:
     heads = [_inside.match(o) for o in options]
     if all(heads) and [m[1] for m in heads]==labels: options = [o[m.end():] for o,m in zip(options, heads)]
     stem = '\n\n'.join(o.strip() for o in (passage, question) if o.strip())
-    return ask(digest(_flat(stem), [_flat(o) for o in options]), domain, stem, labels, options, _index(key, labels), split,
-               source='agieval/lsat-lr', cluster=f'{domain}-{digest(_flat(passage) or stem)}')
+    return ask(digest(_flat(stem), [_flat(o) for o in options]), domain, stem, labels, options, _index(key, labels),
+               split, source='agieval/lsat-lr', cluster=f'{domain}-{digest(_flat(passage) or stem)}')
 
 # %% ../../nbs/05_tasks.choice.ipynb #read-option
-_wraps = [re.compile(o, re.S) for o in (r'\*{1,3}([^*]+)\*{1,3}', r'_{1,2}([^_]+)_{1,2}', r'`+([^`]+)`+', r'\$+([^$]+)\$+', r'"([^"]+)"', r"'([^']+)'", r'“([^”]+)”',
-                                        r'\\(?:boxed|text|textbf|mathrm|mathbf)\s*\{([^{}]*)\}', r'\\\((.+)\\\)', r'\\\[(.+)\\\]')]
-_lead = re.compile(r"(?:(?:the|my)\s+)?(?:(?:correct|right|best|final)\s+)?(?:answer|option|choice|label|number|letter)(?:\s+is\b)?\s*[:=]?\s*", re.I)
+_wraps = [re.compile(o, re.S) for o in (
+    r'\*{1,3}([^*]+)\*{1,3}', r'_{1,2}([^_]+)_{1,2}', r'`+([^`]+)`+', r'\$+([^$]+)\$+', r'"([^"]+)"', r"'([^']+)'",
+    r'“([^”]+)”', r'\\(?:boxed|text|textbf|mathrm|mathbf)\s*\{([^{}]*)\}', r'\\\((.+)\\\)', r'\\\[(.+)\\\]')]
+_lead = re.compile(r"(?:(?:the|my)\s+)?(?:(?:correct|right|best|final)\s+)?(?:answer|option|choice|label|number|letter)"
+                   r"(?:\s+is\b)?\s*[:=]?\s*", re.I)
 
 def _bare(s):
     "`s` without the marks and lead-ins that people and models put around an answer"
@@ -136,9 +141,12 @@ def _by_text(s, gold):
         if hits: return hits
     return []
 
+_ahead = re.compile(r'[(\[]?(\w{1,3})(?:[)\].:]+|\s+[-–—=]|\s*(?=\())\s*(\S.*)', re.S)
+_behind = re.compile(r'(.*\S)\s*[(\[](\w{1,3})[)\]]\.?', re.S)
+
 def _both(s, gold):
     "Labels named by a label beside a text, in either order; none when the two disagree"
-    ahead,behind = re.fullmatch(r'[(\[]?(\w{1,3})(?:[)\].:]+|\s+[-–—=]|\s*(?=\())\s*(\S.*)', s, re.S),re.fullmatch(r'(.*\S)\s*[(\[](\w{1,3})[)\]]\.?', s, re.S)
+    ahead,behind = _ahead.fullmatch(s),_behind.fullmatch(s)
     for k,text in ([ahead.groups()] if ahead else [])+([behind.groups()[::-1]] if behind else []):
         k,texts = _label(k, gold['labels']),{text, re.sub(r'^\((.*)\)\.?$', r'\1', text, flags=re.S), _bare(text)}
         if k and any(k in _by_text(o, gold) for o in texts): return [k]
@@ -165,7 +173,8 @@ def _sound(gold):
     if not isinstance(gold, dict): return False
     labels,options = gold.get('labels'),gold.get('options')
     if not isinstance(labels, (list, tuple)) or not isinstance(options, (list, tuple)): return False
-    return len(labels)==len(options) and all(isinstance(o, str) for o in [*labels, *options]) and gold.get('label') in labels
+    texts = all(isinstance(o, str) for o in [*labels, *options])
+    return texts and len(labels)==len(options) and gold.get('label') in labels
 
 def verify(
     problem: Problem,
@@ -175,7 +184,8 @@ def verify(
     "Right when `answer` names the gold option and no other text"
     gold = problem.gold
     if not _sound(gold): return Verdict(None, 'gold is no option')
-    if not isinstance(answer, str) or len(answer)>200+2*max(map(len, gold['options'])): return Verdict(False, 'names no option')
+    if not isinstance(answer, str) or len(answer)>200+2*max(map(len, gold['options'])):
+        return Verdict(False, 'names no option')
     hits = named(answer, gold)
     texts = {_same(o) for k,o in zip(gold['labels'], gold['options']) if k in hits}
     if not hits: return Verdict(False, 'names no option')
@@ -184,8 +194,8 @@ def verify(
 
 # %% ../../nbs/05_tasks.choice.ipynb #skills
 _days = 'Monday Tuesday Wednesday Thursday Friday Saturday Sunday'.split()
-_words = ('amber basin cedar delta ember fable grove harbor island jungle kettle lantern meadow nectar orchard pebble quarry river saddle temple '
-          'valley willow anchor bridge candle dragon engine falcon garden hammer').split()
+_words = ('amber basin cedar delta ember fable grove harbor island jungle kettle lantern meadow nectar orchard pebble '
+          'quarry river saddle temple valley willow anchor bridge candle dragon engine falcon garden hammer').split()
 
 def _sum(rng, d):
     a,b = (rng.randrange(10**min(d, 4), 10**min(d+1, 5)) for _ in range(2))
@@ -198,11 +208,13 @@ def _remainder(rng, d):
 def _next(rng, d):
     a,step,grow = rng.randrange(1, 9*d),rng.randrange(2, 5+3*d),rng.randrange(d)
     seq = [a+step*k+grow*k*(k-1)//2 for k in range(5)]
-    return f'Which number comes next: {", ".join(map(str, seq[:4]))}, ...?',seq[4],[seq[4]+o for o in (1, -1, 2, step, -step-grow-1)]
+    bad = [seq[4]+o for o in (1, -1, 2, step, -step-grow-1)]
+    return f'Which number comes next: {", ".join(map(str, seq[:4]))}, ...?',seq[4],bad
 
 def _weekday(rng, d):
     k,n = rng.randrange(7),rng.randrange(2, 7*d*d+4)
-    return f'Today is {_days[k]}. Which day is it in {n} days?',_days[(k+n)%7],[_days[(k+n+o)%7] for o in (1, 6, 2, 5, 3)]
+    good,*bad = (_days[(k+n+o)%7] for o in (0, 1, 6, 2, 5, 3))
+    return f'Today is {_days[k]}. Which day is it in {n} days?',good,bad
 
 def _letters(rng, d):
     s = ''.join(rng.choice('aabcd') for _ in range(4+3*d))
@@ -212,7 +224,8 @@ def _letters(rng, d):
 def _first(rng, d):
     ws = rng.sample(_words, min(4+d//2, 5))
     k = rng.randrange(len(ws))
-    return f'In a dictionary, which word is number {k+1} among {", ".join(sorted(ws, key=lambda _: rng.random()))}?',sorted(ws)[k],[o for o in ws if o!=sorted(ws)[k]]
+    good = sorted(ws)[k]
+    return f'In a dictionary, which word is number {k+1} among {", ".join(ws)}?',good,[o for o in ws if o!=good]
 
 _skills = (_sum, _remainder, _next, _weekday, _letters, _first)
 
@@ -236,4 +249,6 @@ def generate(
     options = [str(good), *rng.sample(bad, min(len(bad), rng.randrange(2, 5)))]
     rng.shuffle(options)
     labels = list(rng.choice(['ABCDE', '12345'])[:len(options)])
-    return ask(f'{split}-{seed}-{difficulty}-{i}', 'choice', stem, labels, options, labels[options.index(str(good))], split, difficulty, source='generated')
+    label = labels[options.index(str(good))]
+    return ask(f'{split}-{seed}-{difficulty}-{i}', 'choice', stem, labels, options, label, split, difficulty,
+               source='generated')
