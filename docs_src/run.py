@@ -34,4 +34,4 @@ def main(
     sys.path.insert(0, str(cfg.config_path))
     skip = set(cfg.tst_flags.split()) - set(flags.split())
     for fn in nbglob(path, as_path=True).sorted(): run_nb(fn.absolute(), skip)
-    nbdev_clean()
+    nbdev_clean(path)
