@@ -55,7 +55,8 @@ def rewritings(gold, rng):
     if re.fullmatch(r'[\w^{}\\ +-]+', g) and not re.search(r'\\(?:text|mbox|pm)|_', g) and re.search(r'\d|\\pi', g): out += [f'({g})', f'1*({g})', f'({g})/1', rf'\left({g}\right)']
     if g.endswith(r'\%'): out += [g[:-2], g[:-2].strip()+'%', g[:-2].strip()+' percent']
     if re.search(r'\^\{?\\circ\}?$', g): out += [re.sub(r'\^\{?\\circ\}?$', lambda _: o, g) for o in ('', '°', ' degrees', r'\text{ degrees}')]
-    out = sorted({o for o in out if o!=gold})
+    if re.search(r'\d\s*\\[dt]?frac', g): out = [o for o in out if o!=plain(g)]
+    out = sorted({o for o in out if o!=gold and all(p.count('{')==p.count('}') for p in re.split('[(), ]', o) if 'begin' not in o) and r'^(\circ)' not in o and r'\1' not in o})
     return rng.sample(out, min(10, len(out)))
 
 def near(gold, rng):

@@ -9,6 +9,7 @@ __all__ = ['boxes', 'from_hendrycks_math', 'tidy', 'Unreadable', 'tree', 'same',
 import json, math, os, re, subprocess, sys, threading, time
 from collections.abc import Callable
 from fractions import Fraction
+from importlib.util import find_spec
 from pathlib import Path
 
 from ..core import Problem, Skip, Verdict, digest, rng_for
@@ -66,7 +67,7 @@ _rules = [(re.compile(k), v) for k,v in [
     (r'\\(?:left|right|[bB]igg?[lr]?|displaystyle|textstyle|limits|triangle)(?![a-zA-Z])\.?', ''), (r'\\phantom\s*(?:\{[^{}]*\}|.)', ''), (r'\\[dtc]frac(?![a-zA-Z])', r'\\frac'),
     (r'\\(?:mbox|text[a-z]*|math(?:rm|bf|it|sf|bb|cal)|operatorname|boldsymbol|bm|emph)(?![a-zA-Z])\s*\{', r'\\text{'), (r'\\text\{\s*R\s*\}', r'(-\\infty,\\infty)'),
     (r'\\text\{\s*(-?[0-9][0-9.]*|(?<=\{)[eijnxyz])\s*\}', r' \1 '), (r',?\s*\\text\{\s*,?\s*(?:and|or)\s*\}', ' , '), (r'\(\s*\\text\{\s*([A-Z])\s*\}\s*\)', r'(\1)'), (r'\\text\{\s*\}', ' '), (r'\^\s*(?:\{\s*\\(?:circ|degree)\s*\}|\\(?:circ|degree)(?![a-zA-Z]))', r'\\degree '),
-    (r'(?:\\text\{\s*)?(?<![a-zA-Z])(?:percent|pct)(?![a-zA-Z])(?:\s*\})?|\\?%', r'\\% '), (r'\\(?:leqslant|leq|le)(?![a-zA-Z])', '<='), (r'\\(?:geqslant|geq|ge)(?![a-zA-Z])', '>='),
+    (r'(?<=[0-9}])\s*(?:\\text\{\s*)?(?<![a-zA-Z])degrees?(?![a-zA-Z])(?:\s*\})?', r'\\degree '), (r'(?:\\text\{\s*)?(?<![a-zA-Z])(?:percent|pct)(?![a-zA-Z])(?:\s*\})?|\\?%', r'\\% '), (r'\\(?:leqslant|leq|le)(?![a-zA-Z])', '<='), (r'\\(?:geqslant|geq|ge)(?![a-zA-Z])', '>='),
     (r'\\(?:neq|ne)(?![a-zA-Z])', '!='), (r'\\lt(?![a-zA-Z])', '<'), (r'\\gt(?![a-zA-Z])', '>'), (r'\\(?:lbrace)(?![a-zA-Z])', r'\\{'), (r'\\(?:rbrace)(?![a-zA-Z])', r'\\}'),
     (r'\\langle(?![a-zA-Z])', '('), (r'\\rangle(?![a-zA-Z])', ')'), (r'\\(?:lbrack)(?![a-zA-Z])', '['), (r'\\(?:rbrack)(?![a-zA-Z])', ']'), (r'\\[lr]?[vV]ert(?![a-zA-Z])', '|'),
     (r'\\(?:cdot|times|ast)(?![a-zA-Z])', '*'), (r'\\div(?![a-zA-Z])', '/'), (r'\*\*', '^'), (r'\\(?:varnothing)(?![a-zA-Z])', r'\\emptyset'), (r'\s+', ' ')]]
@@ -93,7 +94,7 @@ class Unreadable(ValueError):
 _fns = 'arcsin arccos arctan sinh cosh tanh sin cos tan cot sec csc log ln exp'.split()
 _greek = 'alpha beta gamma delta epsilon theta lambda mu nu phi psi rho sigma tau omega ell'.split()
 _names = [*_fns, 'sqrt', 'cbrt', 'infinity', 'inf', 'pi', *(o for o in _greek if len(o)>3)]
-_token = re.compile(rf'\s*(?:([0-9]+\.(?=\\overline)|[0-9]+(?:\.[0-9]+)?|\.[0-9]+)|(\\[a-zA-Z]+|\\.)|((?:{"|".join(_names)})(?![a-z]{{2}}))|([A-Za-z]|\S))', re.S)
+_token = re.compile(rf'\s*(?:([0-9]+\.(?=\\overline)|[0-9]+(?:\.[0-9]+)?|\.[0-9]+)|(\\[a-zA-Z]+|\\.)|((?:{"|".join(_names)})(?!(?!{"|".join(_names)})[a-z]{{2}}))|([A-Za-z]|\S))', re.S)
 _max_tokens,_max_depth,_max_digits = 400,40,400
 
 def _tokens(s):
@@ -684,21 +685,33 @@ def _serve():
     import logging, signal
     logging.disable(logging.CRITICAL)
     _judge_line(json.dumps(dict(id=0, gold=r'\frac{1}{2}', answer='x+1')))
-    out,fork = os.dup(1),hasattr(os, 'fork')
+    out,fork,jobs = os.dup(1),hasattr(os, 'fork'),{}
     os.dup2(2, 1)
-    if fork: signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    if fork: signal.signal(signal.SIGCHLD, lambda *_: _reap(out, jobs))
     os.write(out, b'["ready", true]\n')
     for line in sys.stdin:
-        if fork and os.fork(): continue
-        if fork: _limits(json.loads(line)['timeout'])
-        os.write(out, _judge_line(line).encode())
-        if fork: os._exit(0)
+        q = json.loads(line)
+        if not fork: os.write(out, _judge_line(line).encode())
+        elif pid := os.fork(): jobs[pid] = q
+        else:
+            _limits(q['timeout'])
+            os.write(out, _judge_line(line).encode())
+            os._exit(0)
+
+def _reap(out, jobs):
+    "Collect ended children; of one that was cut off, say whether it had its share of the processor"
+    while jobs:
+        try: pid,status,used = os.wait4(-1, os.WNOHANG)
+        except ChildProcessError: return
+        if not pid: return
+        q = jobs.pop(pid, None)
+        if q and status: os.write(out, (json.dumps([q['id'], 'late' if used.ru_utime+used.ru_stime>q['timeout']/2 else 'starved'])+'\n').encode())
 
 # %% ../../nbs/02_tasks.math.ipynb #worker-client
 class _Worker:
     "The judging process of this process: requests go down a pipe, a thread hands the answers out"
     def __init__(self):
-        env = dict(os.environ, PYTHONPATH=os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get('PYTHONPATH', '')]))
+        env = dict(os.environ, PYTHONPATH=os.pathsep.join([str(Path(find_spec('honest').origin).parents[1]), os.environ.get('PYTHONPATH', '')]))
         self.pid,self.lock,self.n,self.out,self.ready = os.getpid(),threading.Lock(),0,{},threading.Event()
         self.p = subprocess.Popen([sys.executable, '-c', 'from honest.tasks.math import _serve; _serve()'], env=env, text=True, encoding='utf-8',
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -715,7 +728,7 @@ class _Worker:
     def alive(self): return self.p.poll() is None and self.pid==os.getpid()
 
     def ask(self, gold, answer, timeout):
-        "True, False, `gold` if the gold answer cannot be read, or None if time ran out"
+        "True, False, `gold` if the gold answer cannot be read, `late`, or `starved` if the machine was too busy to tell"
         if not self.ready.wait(60) or not self.alive: raise OSError('no worker')
         slot = [threading.Event(), None]
         with self.lock:
@@ -724,10 +737,10 @@ class _Worker:
             self.out[k] = slot
             self.p.stdin.write(json.dumps(dict(id=k, gold=gold, answer=answer, timeout=timeout))+'\n')
             self.p.stdin.flush()
-        slot[0].wait(timeout)
+        done = slot[0].wait(timeout+.1)
         self.out.pop(k)
-        if not slot[0].is_set() and not hasattr(os, 'fork'): self.p.kill()
-        return slot[1]
+        if not done and not hasattr(os, 'fork'): self.p.kill()
+        return slot[1] if done else 'late'
 
 _worker,_worker_lock = None,threading.Lock()
 
@@ -748,13 +761,13 @@ def verify(
     timeout: float = 2.,   # Seconds at most
 ) -> Verdict:
     "Whether `answer` means the same as the gold answer of `problem`; never raises"
-    gold = str(problem.gold) if isinstance(problem.gold, (str, int, float)) and not isinstance(problem.gold, bool) else ''
-    if _broken(gold): return Verdict(None, 'gold answer cannot be read')
-    answer = answer if isinstance(answer, str) else ''
-    try: return _verdict(gold, answer, problem.question.lower(), time.monotonic()+.8*timeout, .8*timeout)
+    gold,answer = problem.gold,answer if isinstance(answer, str) else ''
+    if isinstance(gold, (int, float)) and not isinstance(gold, bool): gold = repr(gold)
+    if not isinstance(gold, str) or _broken(gold): return Verdict(None, 'gold answer cannot be read')
+    try: return _verdict(gold, answer, problem.question.lower(), time.monotonic()+.8*timeout)
     except Exception as e: return Verdict(False, f'cannot be compared ({type(e).__name__})')
 
-def _verdict(gold, answer, asked, end, timeout):
+def _verdict(gold, answer, asked, end):
     g,a = tidy(gold),tidy(answer) if len(answer)<=_max_answer else ''
     if not a and answer.strip()==gold.strip(): return Verdict(True, 'same text')
     if a and _squash.sub('', g)==_squash.sub('', a): return Verdict(True, 'same text')
@@ -779,9 +792,10 @@ def _computable(shape):
 def _by_worker(g, a, timeout, known):
     "The LaTeX worker's verdict"
     try: out = _ask(g, a, max(timeout, .1))
-    except OSError: return Verdict(None, 'the judging process did not start')
+    except Exception as e: return Verdict(None, f'the judging process failed ({type(e).__name__})')
     if out=='gold': return Verdict(False, 'cannot be read') if known else Verdict(None, 'gold answer cannot be read')
-    return Verdict(False, 'took too long') if out is None else Verdict(out, 'LaTeX')
+    if out=='starved': return Verdict(None, 'the machine was too busy to judge')
+    return Verdict(False, 'took too long') if out=='late' else Verdict(out, 'LaTeX')
 
 # %% ../../nbs/02_tasks.math.ipynb #gen-tools
 def _lin(a, b, x='x'):
@@ -799,6 +813,8 @@ def _plus(*terms):
     return out or '0'
 
 def _nz(rng, k): return rng.choice([-1, 1])*rng.randint(1, k)
+
+def _nth(n): return f'{n}'+('th' if 10<n%100<14 else {1:'st', 2:'nd', 3:'rd'}.get(n%10, 'th'))
 
 def _text(*v): return ', '.join(str(o) for o in v)
 
@@ -860,8 +876,7 @@ def _both_sides(rng):
 
 def _sequence(rng):
     a,d,n = _nz(rng, 40),_nz(rng, 15),rng.randint(15, 80)
-    return f'An arithmetic sequence begins {_text(a, a+d, a+2*d)}. What is its {n}th term?'.replace('1th', '1st').replace('2th', '2nd').replace('3th', '3rd')\
-        .replace('11st', '11th').replace('12nd', '12th').replace('13rd', '13th'), a+(n-1)*d
+    return f'An arithmetic sequence begins {_text(a, a+d, a+2*d)}. What is its {_nth(n)} term?', a+(n-1)*d
 
 def _lcm(rng):
     a,b = rng.randint(8, 60),rng.randint(8, 60)
@@ -882,8 +897,7 @@ def _divisors(rng):
 # %% ../../nbs/02_tasks.math.ipynb #gen-four
 def _system(rng):
     x,y,a,b,c,d = (_nz(rng, k) for k in (12, 12, 9, 9, 9, 9))
-    if a*d==b*c: d += 1 if b*c!=a*(d+1) and d+1 else 2
-    if not d or a*d==b*c: return _system(rng)
+    if a*d==b*c: return _system(rng)
     p,q = a*x+b*y,c*x+d*y
     _check((Fraction(p*d-b*q, a*d-b*c), Fraction(a*q-p*c, a*d-b*c))==(x, y))
     return f'Solve the system {_plus((a, "x"), (b, "y"))} = {p} and {_plus((c, "x"), (d, "y"))} = {q}. Give the pair (x, y).', f'({x}, {y})'
