@@ -78,7 +78,7 @@ def _rule(src, setup, known, at):
         if want := _literal(sides[1]) or _expected(setup, ast.unparse(sides[1])): return [ast.unparse(sides[0])],('equal', want, at)
     cut = _Cut(known, at)
     left = ast.unparse(cut.visit(ast.parse(src))) if test else ''
-    return ([f'repr({o})' for o in cut.cut],('assert', left, at)) if cut.cut else ([],('whole', src, at))
+    return ([f'repr({o})' for o in cut.cut],('assert', left, at)) if cut.cut else ([src],('whole', src, at))
 
 @lru_cache(4096)
 def _plan(setup, tests):
@@ -114,20 +114,19 @@ def _plain(text):
 def _again(setup, lefts, values, timeout):
     "Do the asserts `lefts` hold for `values`, in a process without the program?"
     given = '\n'.join(f'_{i} = {v}' for i,v in values.items())
-    return run(given, setup=setup, tail='\n'.join(lefts), timeout=timeout)
+    return run(given, setup=setup, ask=lefts, timeout=timeout)
 
 def _judge_asserts(program, gold, timeout):
     setup,tests = gold.get('setup', ''),tuple(gold['tests'])
     asks,rules = _plan(setup, tests)
-    whole = '\n'.join(o for k,o,_ in rules if k=='whole')
-    res = run(program, timeout=timeout, ask=asks, setup=setup, tail=whole)
+    res = run(program, timeout=timeout, ask=asks, setup=setup)
     if res.ok is None: return Verdict(None, res.why)
     for test,(kind,want,at) in zip(tests, rules):
         if kind=='equal' and at<len(res.values) and res.values[at]!=want: return Verdict(False, f'{test}: got {res.values[at]}'[:200])
     if not res.ok: return Verdict(False, _why(res))
     lefts = [o for k,o,_ in rules if k=='assert']
     if not lefts: return Verdict(True)
-    values = {i:_plain(res.values[i]) for i,o in enumerate(asks) if o.startswith('repr(')}
+    values = {i:_plain(res.values[int(i)]) for o in lefts for i in re.findall(r'\b_(\d+)\b', o)}
     if None in values.values(): return Verdict(False, 'a result is not plain data')
     res = _again(setup, lefts, values, timeout)
     return Verdict(res.ok, '' if res.ok else _why(res))
@@ -177,8 +176,8 @@ def _same_value(got, want):
 def _near_part(a, b):
     "Are two parts of a value's text the same, or two numbers near each other, one of them decimal?"
     if a==b: return True
-    if not all(re.fullmatch(r'[+-]?[\d.]+(e[+-]?\d+)?', o) for o in (a, b)): return False
-    return any(_real.fullmatch(o) for o in (a, b)) and math.isclose(float(a), float(b), rel_tol=1e-6, abs_tol=1e-6)
+    if not any(map(_real.fullmatch, (a, b))) or not all(re.fullmatch(r'[+-]?\d+|'+_real.pattern, o) for o in (a, b)): return False
+    return math.isclose(float(a), float(b), rel_tol=1e-6, abs_tol=1e-6)
 
 def _judge_call(program, gold, timeout):
     fn,wants = gold['fn_name'],gold['outputs']
@@ -229,8 +228,9 @@ def from_mbpp(
                    split or ('test' if 11<=k<=510 else 'train'), 'mbpp', meta=dict(solution=(row.get('code') or '').replace('\r\n', '\n')))
 
 # %% ../../nbs/03_tasks.code.ipynb #apps-rows
-_several = re.compile(r'\b(?:print|output|return|find|choose)\s+(?:the\s+)?(?:\w+\s+){0,4}?any\b(?!\s+(?:number|time|other))|\bany (?:one )?of (?:them|those|these)\b|\bany (?:valid|correct|suitable|answer|solution)'
-                      r'|\bin (?:any|arbitrary) order\b|(?:multiple|several|many|more than one)[^.\n]{0,60}(?:answers?|solutions?|ways?|lists?)[^.\n]{0,60}\bany\b', re.I)
+_several = re.compile(r'\b(?:print|output|return|write)\b[^.\n]{0,80}\b(?:any|arbitrary)\b(?! (?:number|times?)\b)|\bfind any\b'
+                      r'|\b(?:multiple|several|many|more than one)\b[^.\n]{0,80}\bany\b(?! (?:input|number|times?)\b)'
+                      r'|\bany (?:of them|of those|of these|(?:valid|correct|possible|optimal) \w+) (?:is|are|will be|would be) (?:accept|allow|right|correct|fine)', re.I)
 _levels = {'introductory':3, 'interview':4, 'competition':5}
 
 def _big(s): return int(s) if len(s)<4300 else s
@@ -254,7 +254,7 @@ def _call_gold(io):
     "Gold of a row that calls a function"
     pairs = list(zip(io['inputs'], io['outputs']))
     if not all(isinstance(x, list) for x,_ in pairs): raise Skip('arguments are not lists')
-    if any(isinstance(o, str) and len(o)>=4300 and o.lstrip('-').isdecimal() for o in json.loads(json.dumps(pairs))): raise Skip('integer too long')
+    if re.search(r'[0-9]{4300}', json.dumps(pairs)): raise Skip('integer too long')
     return dict(kind='call', fn_name=io['fn_name'], inputs=[x for x,_ in pairs], outputs=[y for _,y in pairs]), dict(cut=0, empty=0)
 
 # %% ../../nbs/03_tasks.code.ipynb #from-apps

@@ -106,12 +106,11 @@ def _execute(job, say):
     exec(compile(job['program'], 'program', 'exec'), g)
     if job['setup']: exec(compile(job['setup'], 'setup', 'exec'), g)
     for i,o in enumerate(job['ask']):
-        try: text = canon(eval(compile(o, f'ask {i}', 'eval'), g), job['loose'])
-        except TypeError as e:
-            if 'not plain data' not in str(e): raise
-            text = f'! {e}'
-        say(text)
-    if job['tail']: exec(compile(job['tail'], 'tail', 'exec'), g)
+        try: code = compile(o, f'ask {i}', 'eval')
+        except SyntaxError: code = compile(o, f'ask {i}', 'exec')
+        value = eval(code, g)
+        try: say(canon(value, job['loose']))
+        except TypeError as e: say(f'! {e}')
 
 # %% ../../nbs/02a_tasks.sandbox.ipynb #child
 def _finish():
@@ -538,21 +537,20 @@ def run(
     output: int = 4<<20,    # Bytes kept of each stream; a program that writes more is stopped
     processes: int = 8,     # Processes and threads beside the first
     disk: int = 32,         # MiB of files
-    ask: tuple = (),        # Expressions to compute after the program
+    ask: tuple = (),        # Expressions to compute after the program; a statement is run, and its value is None
     loose: bool = False,    # Values as JSON would have them
     head: str = '',         # Source to run before it
     setup: str = '',        # Source to run after it, before the asking
-    tail: str = '',         # Source to run after the asking
 ) -> Result:
     """Run `program` in a jailed process of its own; from any thread, and never raises for what the program does.
 
-    Not protected: the kernel itself (no seccomp filter, no virtual machine); other users of the processor and of memory bandwidth while it runs;
+    Not protected: the kernel itself, which a fault of its own could open (this is no virtual machine); other users of the processor and of memory bandwidth while it runs;
     memory beyond `memory` in one process (up to `processes` more may each take as much); the program's own words (`stdout`, `stderr`, and anything the
-    program's process computes about itself, `tail` included: code in the same process can be changed by it). Without namespaces (macOS, some containers; a warning
-    says so) also the network, files the user may read or write, and other processes of the user.
+    program's process says of itself: a statement in `ask` can be bent by the program, a value that it must know cannot be guessed). Without namespaces (macOS, some containers; a warning
+    says so) also the files that the user may read or write, and where there is no system-call filter either, the network and the user's other processes.
     """
     job = dict(program=program, timeout=timeout, memory=memory, processes=processes, disk=disk, ask=list(ask), loose=loose, head=head, setup=setup,
-               tail=tail, word=os.urandom(16).hex())
+               word=os.urandom(16).hex())
     with _gate:
         for last in (False, True):
             try:
