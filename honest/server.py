@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Annotated
 
 from . import __version__
-from .core import Problem, file_hash, plain, read_json, schema_version, write_json, write_jsonl
+from .core import Problem, file_hash, need, plain, read_json, schema_version, write_json, write_jsonl
 from .protocol import parse, prompt, read_confidence, render, tags
 
 # %% ../nbs/23_server.ipynb #config
@@ -266,7 +266,8 @@ def fit_map(
 ) -> dict:
     "Fit an isotonic map on the in-distribution samples, cross-fit its scores, write it; returns its summary"
     from honest.metrics import crossfit, fit_recalibrator, pairs
-    results = read_json(calibration_info)
+    if not calibration_info: raise ValueError('which results? set --calibration-info or HONEST_CALIBRATION_INFO')
+    results = read_json(need(calibration_info, 'honest full-eval'))
     c,y,groups = pairs([o for v in by_domain(results).values() for o in v])
     if (n := len(set(groups)))<20:
         raise ValueError(f'{calibration_info} has {n} usable source questions: a map needs at least 20')
@@ -323,9 +324,10 @@ def _figures(part, samples):
     from honest.metrics import pairs
     c,y,groups = pairs([o for o in samples if isinstance(o, dict) and (o.get('c') is None or _num(o['c']))])
     have = _scores(c, y, groups) if len(c) and not part.get('ci') else {}
-    out = {k:dict(_dict(part.get('ci')).get(k) or have.get(k) or {}) for k in ('ece', 'brier')}
+    out = {k:_numbers(_dict(part.get('ci')).get(k) or have.get(k)) for k in ('ece', 'brier')}
     for k,v in out.items(): v['value'] = part[k] if _num(part.get(k)) else v.get('value')
-    return dict(n=len(c) or part.get('n'), **out) if _num(out['ece']['value']) and _num(out['brier']['value']) else None
+    n = len(c) or (int(part['n']) if _num(part.get('n')) else None)
+    return dict(n=n, **out) if _num(out['ece']['value']) and _num(out['brier']['value']) else None
 
 def _measured(results):
     "Figures by domain or slice; `overall` pools the in-distribution domains"
@@ -365,7 +367,7 @@ class Calibration:
         r,t,config = self.results,self.table,self.config
         return plain(dict(
             available=not self.why, reason=self.why, model=config.model_id, adapter_path=config.adapter_path or None,
-            preset=r.get('preset'), n=_dict(self.measured.get('overall')).get('n'),
+            preset=str(r['preset']) if r.get('preset') else None, n=_dict(self.measured.get('overall')).get('n'),
             metrics=_numbers(r.get('overall') or r.get('metrics')),
             domains={k:_numbers(v) for k,v in _dict(r.get('per_domain')).items()},
             ood={k:_numbers(v) for k,v in _dict(r.get('ood')).items()},
@@ -580,6 +582,12 @@ class _Lines:
         while line and not line.endswith(b'\n'): line = self.f.readline(self.limit)
         return 'too long\n'
 
+class _Wire(io.TextIOWrapper):
+    "The way to the client; when nobody reads it any more, the process ends"
+    def flush(self):
+        try: super().flush()
+        except BrokenPipeError: os._exit(0)
+
 def claim_streams():
     "Private copies of stdin (lines) and stdout (UTF-8, LF); the originals then lead to nothing and to stderr"
     sys.stdout.flush()
@@ -588,7 +596,7 @@ def claim_streams():
     try: os.dup2(2, 1)
     except OSError: os.dup2(null, 1)
     sys.stdout = sys.stderr if sys.stderr else open(os.devnull, 'w')
-    return _Lines(os.fdopen(fin, 'rb')),io.TextIOWrapper(os.fdopen(fout, 'wb'), encoding='utf-8', newline='\n')
+    return _Lines(os.fdopen(fin, 'rb')),_Wire(os.fdopen(fout, 'wb'), encoding='utf-8', newline='\n')
 
 # %% ../nbs/23_server.ipynb #logs
 class _JsonFormatter(logging.Formatter):
@@ -659,15 +667,9 @@ def serve(
             signal.signal(signal.SIGINT, lambda *_: os._exit(0))
             asyncio.run(_serve_stdio(app, stdin, stdout))
     except KeyboardInterrupt: pass
-    except BaseException as e:
-        if not _client_gone(e): raise
     finally:
         if not engine.close(): os._exit(0)
     return 0
-
-def _client_gone(e):
-    "Was the pipe closed at the other end?"
-    return isinstance(e, ConnectionError) or isinstance(e, BaseExceptionGroup) and all(map(_client_gone, e.exceptions))
 
 # %% ../nbs/23_server.ipynb #checks
 def _is_hub(m):

@@ -1,7 +1,6 @@
 "A real client against the real server, over stdio and HTTP, with a policy that does what the question says."
 import asyncio, json, os, random, socket, statistics, subprocess, sys, threading, time
 from contextlib import asynccontextmanager, contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 import pytest
 
@@ -122,7 +121,7 @@ def test_smoke(tmp_path):
     asked = said[2]['reply']
     assert asked['answer']=='stub' and 'stub policy' in asked['raw']
 
-@pytest.mark.skipif(find_spec('honest.nano') is None, reason='the embedded model is not built yet')
+@pytest.mark.skipif(not list((Path(__file__).parent.parent/'honest/assets').glob('nano/*.safetensors')), reason='no weights: run "honest build-nano"')
 def test_smoke_with_model():
     from honest.server import smoke_test
     out = smoke_test(with_model=True, echo=None)
@@ -284,6 +283,14 @@ time.sleep(60)
         while alive(child) and time.monotonic()<end: time.sleep(.05)
         assert not alive(child), flags
 
+def test_client_stops_reading(programs):
+    "A client that closes its end of stdout but not of stdin leaves no server behind, too"
+    with raw(programs) as p:
+        start(p)
+        p.stdout.close()
+        send(p, call(1, 'x'))
+        assert p.wait(5)==0
+
 def alive(pid):
     try: os.kill(pid, 0)
     except ProcessLookupError: return False
@@ -415,3 +422,17 @@ def test_light(programs):
     "Importing the module imports neither the SDK nor a library for models"
     code = 'import sys, honest.server; print([o for o in ("mcp", "torch", "transformers", "numpy", "pydantic", "sklearn") if o in sys.modules])'
     assert subprocess.run([sys.executable, '-c', code], capture_output=True, text=True).stdout.strip()=='[]'
+
+def test_calibration_never_raises(tmp_path):
+    "Whatever stands in the files, there is a note and there is information, and both are strict JSON"
+    from honest.server import Calibration, Config, _info_fields, _model, note
+    Info = _model('Info', _info_fields)
+    part = dict(ece=.1, brier=.2, samples=[dict(c=.5, verdict='right', id='a')])
+    odd = [None, [], 'x', 3, {}, {'a':None}, [1], float('nan'), dict(part, samples=[None, 1, {}, dict(c='x', verdict='right'), dict(c=7, verdict='wrong')]), dict(part, n='x', ci=dict(ece=[1], brier=dict(lo='x')))]
+    for key in ('in_distribution', 'per_domain', 'ood', 'overall', 'preset', 'model_id'):
+        for v in odd + [dict(math_1=o) for o in odd]:
+            whole = dict(model_id='test', in_distribution=dict(math_1=part), per_domain=dict(math=part), ood=dict(legal=part), overall=part)
+            (tmp_path/'r.json').write_text(json.dumps(whole | {key:v}))
+            cal = Calibration(Config('test', calibration_info=str(tmp_path/'r.json'), recalibrator=str(tmp_path/'r.json')))
+            assert note(cal, 'math') and note(cal) and json.dumps(cal.info, allow_nan=False) and Info(**cal.info)
+            assert all(isinstance(o, str) for o in (cal.why, cal.table_why))
