@@ -1,11 +1,12 @@
 "Build the site: nbdev's processed notebooks, with `docs_src` laid over them, rendered to `doc_path`."
-import re
+import ast, re
 from shutil import copytree, ignore_patterns, move, rmtree
 from subprocess import run
 
 from execnb.nbio import read_nb, write_nb
 from fastcore.script import call_parse
 from latex2mathml.converter import convert
+from nbdev import processors
 from nbdev.config import get_config
 from nbdev.serve import proc_nbs
 
@@ -24,6 +25,14 @@ def sidebar(yml, names):
     "`yml` with each span of numbers (`contents: 00-07`) replaced by the pages that carry them"
     def pages(m): return [page(o) for o in sorted(names) if o[:2].isdigit() and m[1]<=o[:2]<=m[2]]
     return _span.sub(lambda m: f'contents: [{", ".join(pages(m))}]', yml)
+
+def _needed(cell):
+    "Run what signatures need: exported cells and imports. nbdev would also run any cell with an import inside a function."
+    if cell.cell_type!='code' or not cell.source: return False
+    if cell.directives_.get('eval:', [''])[0]=='false': return False
+    body = cell.parsed_() or []
+    return bool(cell.directives_.keys() & {'export', 'exports', 'exporti'}
+                or body and all(isinstance(o, (ast.Import, ast.ImportFrom)) for o in body) or processors._show_docs(body))
 
 def _mathml(m): return convert(m[1] or m[2], display='block' if m[1] else 'inline')
 
@@ -74,6 +83,7 @@ def main(
     renderer:str='smalldocs', # Program that renders a Quarto project: `smalldocs` or `quarto`
 ):
     "Process, overlay, render; and write README.md from the index"
+    processors._do_eval = _needed
     root = proc_nbs(force=True, n_workers=0)
     (cfg.config_path/'README.md').write_text(readme(read_nb(root/cfg.readme_nb)), 'utf-8')
     copytree(cfg.path('doc_src_path'), root, dirs_exist_ok=True, ignore=ignore_patterns('*.py', '__pycache__'))
