@@ -11,7 +11,7 @@ __all__ = ['app', 'Source', 'Seed', 'Out', 'Limit', 'ModelId', 'PresetName', 'Pr
            'install_mcp', 'demo', 'nano_world', 'build_nano']
 
 # %% ../nbs/24_cli.ipynb #imports
-import json, os, sys, time
+import json, os, time
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -50,7 +50,7 @@ def show(summary: dict):
 # %% ../nbs/24_cli.ipynb #quiet
 def _quiet():
     "Silence what libraries say about themselves while they load"
-    import logging, warnings
+    import warnings
     os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
     os.environ.setdefault('TRL_EXPERIMENTAL_SILENCE', '1')
     warnings.filterwarnings('ignore', category=FutureWarning)
@@ -332,7 +332,7 @@ def install_mcp(model_id: ModelId = None, adapter_path: Text = None, calibration
     raise typer.Exit(server.install_mcp(server.configure(model_id=model_id, adapter_path=adapter_path, calibration_info=calibration_info), client))
 
 # %% ../nbs/24_cli.ipynb #demo-steps
-def _demo_steps(d: Path, samples, ood_samples, max_steps, seed):
+def _demo_steps(d: Path, samples, ood_samples, max_steps, seed, quick=False):
     "Name, artifact and action of each step of the road under `d`"
     data,ood,ev = f'{d}/data/processed',f'{d}/eval/ood',d/'eval'
     def full(out, adapter=None):
@@ -346,7 +346,7 @@ def _demo_steps(d: Path, samples, ood_samples, max_steps, seed):
         evaluate.baseline_eval(str(ev/'baseline_results.json'), model_id='nano', data_dir=data, samples=samples, seeds_file=str(ev/'eval_seeds.json'))
     def warm():
         from honest import sft
-        sft.calibration_sft(model_id='nano', output_dir=str(d/'sft'), data_dir=data, seed=seed)
+        sft.calibration_sft(model_id='nano', output_dir=str(d/'sft'), data_dir=data, seed=seed, **(dict(n_examples=480, max_steps=10) if quick else {}))
     def train():
         from honest import grpo
         run = d/'run'
@@ -365,7 +365,8 @@ def _demo_steps(d: Path, samples, ood_samples, max_steps, seed):
 # %% ../nbs/24_cli.ipynb #demo
 @app.command()
 def demo(workdir: Annotated[str, typer.Option(help='Folder of everything it makes')] = 'demo', samples: Samples = 100, ood_samples: Annotated[int, typer.Option(help='Items a slice')] = 200,
-         max_steps: Annotated[OptInt, typer.Option(help='GRPO steps')] = None, fresh: Annotated[bool, typer.Option('--fresh', help='Start over')] = False, seed: Seed = 42):
+         max_steps: Annotated[OptInt, typer.Option(help='GRPO steps')] = None,
+         quick: Annotated[bool, typer.Option('--quick', help='A minute in all: so few items and steps that the numbers mean nothing')] = False, fresh: Annotated[bool, typer.Option('--fresh', help='Start over')] = False, seed: Seed = 42):
     "The whole road on the embedded model: a few minutes on two cores, no GPU, no download.\n\nExample: honest demo"
     import shutil
     from honest.core import read_json
@@ -375,7 +376,8 @@ def demo(workdir: Annotated[str, typer.Option(help='Folder of everything it make
         shutil.rmtree(d)
     writable(d)
     _quiet()
-    t0,steps = time.time(),_demo_steps(d, samples, ood_samples, max_steps, seed)
+    if quick: samples,ood_samples,max_steps = min(samples, 8),min(ood_samples, 20),max_steps or 4
+    t0,steps = time.time(),_demo_steps(d, samples, ood_samples, max_steps, seed, quick)
     for i,(name,artifact,act) in enumerate(steps, 1):
         t = time.time()
         there = artifact.exists()
@@ -387,7 +389,7 @@ def demo(workdir: Annotated[str, typer.Option(help='Folder of everything it make
 
 # %% ../nbs/24_cli.ipynb #nano
 @app.command()
-def nano_world(output_dir: str = 'demo', n_train: int = 2000, n_test: int = 200, n_ood: int = 400, seed: Seed = 42):
+def nano_world(output_dir: str = 'demo', n_train: int = 400, n_test: int = 200, n_ood: int = 300, seed: Seed = 42):
     "Write the embedded model's problems: training, held-out and OOD.\n\nExample: honest nano-world --output-dir demo"
     from honest import nano
     show(nano.write_world(output_dir, seed=seed, n_train=n_train, n_test=n_test, n_ood=n_ood))

@@ -7,7 +7,7 @@ __all__ = ['Band', 'new_state', 'rolling_accuracy', 'update', 'draw_difficulty',
 
 # %% ../nbs/10_control.ipynb #imports
 import random
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 # %% ../nbs/10_control.ipynb #settings
 @dataclass(frozen=True)

@@ -36,8 +36,8 @@ class Curriculum:
         d = rng.choices(list(self.weights), list(self.weights.values()))[0]
         return self.sampler.sample(rng, domain=d, difficulty=draw_difficulty(self.control[d], rng, self.band))
 
-    def update(self, recs: list[Record]):
-        "Tell the controller what became of `recs`"
+    def update(self, recs: list[Record], problems: list[Problem] = ()):
+        "Tell the controller what became of the problems"
         for o in recs:
             if o.domain in self.control:
                 update(self.control, o.domain, o.difficulty, None if o.verdict=='unjudgeable' else o.y or 0., self.band)
@@ -50,7 +50,7 @@ class Curriculum:
 @dataclass
 class Env:
     "Problem source, judge and reward in one place"
-    source: object               # `sample`, `update`, `state`, `load`
+    source: object               # `sample`, `update`, `state`, `load`, `logs`
     pay: Pay = field(default_factory=Pay)
     mode: str = 'required'       # Reasoning mode
     hindsight: bool = False      # Ask for a `<hindsight>` tag
@@ -74,9 +74,9 @@ class Env:
         "Total pay of each record"
         return [total(o, self.pay) for o in recs]
 
-    def update(self, recs: list[Record]):
-        "Pass on what became of the problems"
-        self.source.update(recs)
+    def update(self, recs: list[Record], problems: list[Problem]):
+        "Pass on what became of the problems, `recs` parallel to `problems`"
+        self.source.update(recs, problems)
 
 # %% ../nbs/11_env.ipynb #batch-logs
 def mean(xs): return sum(xs)/len(xs)

@@ -12,9 +12,10 @@ from collections import defaultdict
 from pathlib import Path
 
 from .core import Problem, digest, file_hash, json_line, manifest, need, plain, progress, read_json, write_json
-from .data import discover_ood, floor_of, get_sampler, pick_test_items
+from .data import discover_ood, floor_of, get_sampler, ood_slices, pick_test_items
 from .judge import judge_all
 from .metrics import summarize
+from .nano import slices as nano_slices
 from .policy import StubPolicy, load_policy, resolve_model
 from .profiles import find_preset, presets, tiers, tier_of
 from .protocol import prompt, system_prompt
@@ -72,14 +73,14 @@ def ask_all(
     mode: str = 'required',
     hindsight: bool = False,
     partial: Partial = None,   # Where finished samples are kept
-    chunk: int = 256,          # Items between two writes
+    chunk: int = None,         # Items between two writes; the policy's batch when None
     seed: int = 0,
     desc: str = 'evaluating',
     lenient: bool = False,     # Read the answers with the forgiving parser
 ) -> list[dict]:
     "Samples of `problems` under greedy decoding, in order; those that `partial` holds are not asked again"
     keys = [f'{o.domain}/{o.id}' for o in problems]
-    done = dict(partial.done) if partial else {}
+    done,chunk = dict(partial.done) if partial else {}, chunk or getattr(policy, 'batch_size', 256)
     todo = sorted((i for i,k in enumerate(keys) if k not in done), key=lambda i: len(problems[i].question))
     with progress(total=len(keys), initial=len(keys)-len(todo), desc=desc) as bar:
         for at in range(0, len(todo), chunk):
@@ -121,6 +122,8 @@ def ood_table(samples: list[dict], floors: dict[str, float]) -> dict:
     return {k:summarize(v) | dict(random_floor=floors[k], samples=v) for k,v in _by(samples, lambda o: o['domain']).items()}
 
 # %% ../nbs/20_evaluate.ipynb #setup
+ood_slices.update(nano_slices)
+
 def _tier(model_id, preset):
     "Tier by preset, else by the number of parameters in the model's configuration"
     if preset: return preset.tier
@@ -160,7 +163,9 @@ def evaluate(
     model_id = model_id or (preset and preset.model_id) or ('stub' if dry_run else None)
     if not model_id: raise ValueError('which model? give --model-id or --model-preset')
     if adapter_path: need(Path(adapter_path)/'adapter_config.json', 'honest train-grpo')
-    seeds,tier = eval_seeds(seeds_file),preset.tier if preset else 'tiny' if dry_run else _tier(model_id, preset)
+    tier = preset.tier if preset else 'tiny' if dry_run else _tier(model_id, preset)
+    get_sampler(data_dir, split='test') if indist else None
+    seeds = eval_seeds(seeds_file)
     items = _test_items(data_dir, 2 if dry_run else samples, seeds['items']) if indist else []
     slices = discover_ood(ood_dir, ood, tier) if ood else {}
     far = [o for probs in slices.values() for o in pick_test_items(probs, 2 if dry_run else (ood_samples or 10**9), seeds['items'], by_difficulty=False)]

@@ -8,8 +8,8 @@ __all__ = ['confidence_start', 'segment_advantages', 'HonestTrainer', 'AdaptiveB
            'find_checkpoint', 'trl_config', 'reporter', 'build_env', 'train_grpo', 'make_trainer']
 
 # %% ../nbs/19_grpo.ipynb #imports
-import json, math, os, shutil, signal, sys, tempfile, time
-from dataclasses import asdict, replace
+import os, shutil, signal, time
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -23,8 +23,8 @@ from .core import manifest, plain, read_json, write_json
 from .data import get_sampler
 from .env import Curriculum, Env, batch_logs
 from .policy import HFPolicy, check_adapter, is_prefilled, load_model, load_tokenizer, token_at
-from .profiles import find_preset, resolve, tier_of, tiers
-from .rewards import Pay, credit as head_credit, heads, reward_functions
+from .profiles import find_preset, resolve, tier_of
+from .rewards import Pay, credit as head_credit, reward_functions
 from .sft import add_lora, micro_batch
 
 # %% ../nbs/19_grpo.ipynb #segment-mask
@@ -68,6 +68,7 @@ class HonestTrainer(GRPOTrainer):
             texts = [self._tokenizer.decode([t for t in o if t not in end], skip_special_tokens=False) for o in completion_ids]
             cut = [not o or o[-1] not in end for o in completion_ids]
             self._graded = completions, self.env.grade(problem, texts, [len(o) for o in completion_ids], cut)
+            self._asked = problem
         return self._graded[1]
 
     def _draw(self, n):
@@ -97,7 +98,7 @@ class HonestTrainer(GRPOTrainer):
         self.rewards_by_head = super()._calculate_rewards(*args)
         if self.model.training:
             recs = gather_object(self._graded[1])
-            self.env.update(recs)
+            self.env.update(recs, gather_object(self._asked))
             for k,v in (batch_logs(recs) | self.env.source.logs() | {'beta':self.beta}).items(): self._metrics['train'][k].append(v)
         return self.rewards_by_head
 

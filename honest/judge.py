@@ -10,7 +10,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 from .core import Claim, Problem, Record, Verdict
-from .protocol import parse, parse_lenient, render
+from .protocol import parse, parse_lenient
 
 # %% ../nbs/06_judge.ipynb #verifier
 tasks = ('math', 'code', 'logic', 'choice')

@@ -8,13 +8,12 @@ __all__ = ['bettors', 'Completion', 'StubPolicy', 'gold_text', 'cache_dir', 'res
            'load_policy', 'span', 'token_at', 'answer_probs']
 
 # %% ../nbs/17_policy.ipynb #imports
-import hashlib, os, random, threading
-from collections.abc import Callable
+import os, threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from .core import Problem, atomic, file_hash, need, progress, rng_for
-from .protocol import prompt, render
+from .core import Problem, file_hash, rng_for
+from .protocol import render
 
 # %% ../nbs/17_policy.ipynb #completion
 @dataclass(frozen=True)
@@ -127,12 +126,11 @@ def load_model(
     four_bit: bool = False,    # Load the base in 4 bits (CUDA with bitsandbytes only)
 ):
     "Model on the best device, with its adapter; one clear line when either is not there"
-    import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM
     if adapter_path: check_adapter(adapter_path)
     path,dev = resolve_model(model_id),best_device()
     kw = dict(quantization_config=_four_bit()) if four_bit else {}
-    try: model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32 if model_id=='nano' else best_dtype(dev), **kw)
+    try: model = AutoModelForCausalLM.from_pretrained(path, dtype='auto', **kw)
     except OSError as e: raise FileNotFoundError(f'{model_id}: cannot be loaded ({str(e).splitlines()[0]}); '
                                                  'give a hub id that this machine can reach, a local folder or a .gguf file') from None
     if not four_bit: model = model.to(best_dtype(dev, model.num_parameters())).to(dev)
@@ -147,7 +145,6 @@ def check_adapter(path):
         raise FileNotFoundError(f'{path}: no adapter_config.json there; expected a LoRA adapter such as RUN_DIR/final_adapters')
 
 def _four_bit():
-    import torch
     from transformers import BitsAndBytesConfig
     return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type='nf4', bnb_4bit_compute_dtype=best_dtype('cuda'))
 

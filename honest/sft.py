@@ -13,12 +13,12 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from .core import Problem, Record, manifest, need, progress, rng_for, write_json
+from .core import Problem, Record, manifest, progress, rng_for, write_json
 from .data import get_sampler
 from .judge import judge_all
-from .policy import HFPolicy, Completion, gold_text, is_prefilled, load_model, load_tokenizer, render_chat, token_at
-from .profiles import find_preset, resolve, tier_of
-from .protocol import parse, prompt, read_confidence, render
+from .policy import HFPolicy, gold_text, is_prefilled, load_model, load_tokenizer, render_chat, token_at
+from .profiles import find_preset, resolve, tier_of, tiers
+from .protocol import prompt, render
 
 # %% ../nbs/18_sft.ipynb #example
 @dataclass(frozen=True)
@@ -232,7 +232,6 @@ def _setup(kind, model_id, model_preset, colab_profile, data_dir, output_dir, in
     return model_id,tier,settings,problems,model,tok
 
 def _policy(model, tok, model_id, tier, mode):
-    from honest.profiles import tiers
     return HFPolicy(model.eval(), tok, model_id, None, tiers[tier]['max_new_tokens'], 256 if tier=='nano' else 32, mode)
 
 def _save(model, output_dir, summary, args, seed):

@@ -1,0 +1,92 @@
+"Each subcommand, end to end in a temporary folder, and what it says when something is missing."
+import json, subprocess, sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from honest.cli import app
+
+def run(*args): return CliRunner().invoke(app, [str(o) for o in args])
+def last(out): return json.loads(out.stdout.strip().splitlines()[-1])
+
+@pytest.fixture(scope='module')
+def road(tmp_path_factory):
+    "The whole road at its smallest, once"
+    d = tmp_path_factory.mktemp('demo')/'demo'
+    out = run('demo', '--workdir', d, '--quick')
+    assert out.exit_code==0, out.output
+    return d,last(out)
+
+def test_demo_leaves_everything(road):
+    d,said = road
+    for o in ('data/processed/math.jsonl', 'eval/baseline_results.json', 'eval/baseline_full.json', 'eval/warmup_full.json', 'eval/full_results.json', 'eval/comparison.md', 'eval/comparison.json',
+              'eval/plots/comparison.png', 'run/final_adapters/adapter_model.safetensors', 'run/trainer_state.json', 'run/training_args.json', 'run/difficulty_state.json', 'mcp_transcript.jsonl'):
+        assert (d/o).exists(), o
+    assert said['comparison']==str(d/'eval/comparison.md')
+
+def test_demo_does_nothing_twice(road):
+    d,_ = road
+    out = run('demo', '--workdir', d, '--quick')
+    assert out.exit_code==0 and out.stdout.count('is done already')==9
+
+def test_full_eval_keys(road):
+    r = json.loads((road[0]/'eval/full_results.json').read_text())
+    assert {'model_id', 'adapter_path', 'preset', 'ood_slices', 'in_distribution', 'ood', 'overall', 'manifest', 'schema_version'} <= set(r)
+    assert {'ece', 'ace', 'mce', 'brier', 'nll', 'auroc', 'auprc', 'format_rate', 'abstain_rate', 'accuracy'} <= set(r['overall'])
+    assert {'hindsight_rate', 'mean_calibration_error', 'mean_hindsight_error'} <= set(r['in_distribution']['metrics'])
+    one = r['in_distribution']['math_1']['samples'][0]
+    assert {'id', 'cluster', 'prompt_hash', 'text', 'reason', 'verdict', 'c', 'r', 'h', 'tokens', 'truncated'} <= set(one)
+
+def test_same_items_or_refused(road, tmp_path):
+    d = road[0]
+    kw = ['--model-id', 'nano', '--data-dir', d/'data/processed', '--ood-dir', d/'eval/ood', '--seeds-file', d/'eval/eval_seeds.json', '--skip-ood']
+    out = run('full-eval', *kw, '--samples', 2, '--baseline-results', d/'eval/baseline_full.json', '--output', tmp_path/'x.json')
+    assert out.exit_code==2 and 'other items' in out.output
+    out = run('full-eval', *kw, '--samples', 8, '--baseline-results', d/'eval/baseline_full.json', '--output', tmp_path/'y.json')
+    assert out.exit_code==0, out.output
+    assert set(json.loads((tmp_path/'y.json').read_text())['delta_vs_baseline'].values())=={0.}
+
+def test_dry_runs(road, tmp_path):
+    d = road[0]
+    kw = ['--data-dir', d/'data/processed', '--ood-dir', d/'eval/ood', '--seeds-file', tmp_path/'seeds.json', '--dry-run']
+    out = run('full-eval', '--model-preset', 'nano', *kw, '--output', tmp_path/'x.json')
+    assert out.exit_code==0, out.output
+    assert last(out)['model_id']=='stub'
+
+@pytest.mark.parametrize('args, says', [
+    (['train-grpo', '--model-preset', 'qwen30b'], 'choose from nano'),
+    (['train-grpo', '--model-preset', 'qwen3b', '--data-dir', 'nowhere'], 'run "honest ingest-hendrycks-math"'),
+    (['train-grpo', '--model-preset', 'qwen3b', '--colab-profile', 'h9'], 'choose from t4'),
+    (['train-grpo', '--model-preset', 'qwen3b', '--w-acc', '1'], 'w_acc > w_cal'),
+    (['train-grpo', '--model-preset', 'qwen3b', '--domain-weights', 'x'], 'expected numbers'),
+    (['train-grpo', '--data-dir', 'nowhere'], 'which model'),
+    (['calibration-sft', '--model-id', './none'], 'no such model folder'),
+    (['calibration-sft', '--model-id', 'none.gguf'], 'no such GGUF file'),
+    (['full-eval', '--model-id', 'nano', '--adapter-path', './none'], 'honest train-grpo'),
+    (['full-eval', '--model-id', 'nano', '--data-dir', 'nowhere'], 'Unified sampler is empty'),
+    (['ingest-mbpp', '--source', './none.jsonl'], 'none.jsonl'),
+    (['compare-runs', '--baseline', './none.json'], 'none.json'),
+    (['score', './none.csv'], 'none.csv'),
+    (['fetch-ood-data', '--tier', 'giant'], 'giant'),
+])
+def test_one_clear_line(args, says, tmp_path, monkeypatch):
+    "Bad input: exit code 2 and one line that says what to do"
+    monkeypatch.chdir(tmp_path)
+    out = run(*args)
+    assert out.exit_code==2, out.output
+    assert says in out.output
+    assert len(out.output.strip().splitlines())==1 and 'Traceback' not in out.output
+
+def test_help_is_quick_and_light():
+    "No heavy library is imported for --help"
+    code = "import sys; from typer.testing import CliRunner; from honest.cli import app; CliRunner().invoke(app, ['--help']); print([o for o in ('torch','transformers','trl','datasets','sklearn','scipy','matplotlib','sympy','mcp') if o in sys.modules])"
+    assert subprocess.run([sys.executable, '-c', code], capture_output=True, text=True).stdout.strip()=='[]'
+
+def test_module_is_the_command():
+    out = subprocess.run([sys.executable, '-m', 'honest', '--help'], capture_output=True, text=True)
+    assert out.returncode==0 and 'train-grpo' in out.stdout
+
+def test_traceback_on_demand(tmp_path, monkeypatch):
+    monkeypatch.setenv('HONEST_DEBUG', '1')
+    assert isinstance(run('score', tmp_path/'none.csv').exception, (FileNotFoundError, ValueError))
