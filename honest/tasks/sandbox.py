@@ -200,9 +200,9 @@ def _new_root():
     base = next(o for o in ('/mnt', '/media', '/srv', '/opt', '/sys') if os.path.isdir(o) and not any(r.startswith(o) for r in roots))
     _mount('tmpfs', base, 'tmpfs', data='size=1m,mode=755')
     for o in roots: _bind(o, base+o)
-    for o in roots:
+    for o in roots+[os.path.dirname(os.path.realpath(os.__file__))]:
         for p in ('site-packages', 'dist-packages'):
-            if os.path.isdir(f'{base}{o}/{p}'): _mount('tmpfs', f'{base}{o}/{p}', 'tmpfs', flags=1)
+            if os.path.isdir(f'{base}{o}/{p}'): _mount('tmpfs', f'{base}{o}/{p}', 'tmpfs', 1, 'size=4k')
     for o in ('null', 'zero', 'full', 'random', 'urandom'): _bind(f'/dev/{o}', f'{base}/dev/{o}')
     for o in ('tmp', 'old'): os.mkdir(f'{base}/{o}')
     _call('pivot_root', base.encode(), f'{base}/old'.encode())
@@ -268,7 +268,7 @@ def _as_nobody():
     while path!='/':
         if not os.stat(path).st_mode & (1 if os.path.isdir(path) else 4):
             os.setresuid(65534, 0, 0)  # the real user counts for the limit on processes
-            return ['root']
+            return ['rights of root']
         path = os.path.dirname(path)
     os.setgroups([])
     os.setresgid(65534, 65534, 65534)
@@ -286,11 +286,12 @@ def _filtered():
 
 def _enter(level):
     "Set up the server at `level`, `jail` or `bare`; the list of what is not protected"
-    if sys.platform!='linux': return ['network', 'files', 'memory', 'processes']
-    _put('/proc/self/oom_score_adj', '1000')
+    if sys.platform!='linux': return ['network', 'files', 'memory', 'other processes']
+    try: _put('/proc/self/oom_score_adj', '1000')
+    except OSError: pass
     if level=='jail': return _enter_jail()
     _call('prctl', 36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
-    lacks = [] if _filtered() else ['network', 'processes']
+    lacks = [] if _filtered() else ['network', 'other processes']
     return [*lacks, 'files', *_as_nobody()]
 
 # %% ../../nbs/02a_tasks.sandbox.ipynb #launch
