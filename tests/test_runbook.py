@@ -468,13 +468,14 @@ each('5 status', ['✓ transferred', '~ partial', '⚠ at floor', '✗ no transf
 each('5 status is given', ['✓ transferred', '⚠ at floor', '✗ no transfer'], lambda r, o: true(re.search(rf'^\|.*{o}', r.compared[0], re.M), r.compared[0][-3000:]))
 line('5 transfer ratio', lambda r: true(re.search(r'transfer ratio\W+[\d.]+', r.compared[0], re.I)))
 line('5 comparison.json says the same', lambda r: true(isinstance(r.compared[1], dict) and 'gates' in r.compared[1]))
-gates = {'ECE, in-distribution':(r'ECE', '0.03'), 'Brier, in-distribution':(r'Brier', '0.02'), 'transfer ratio':(r'ratio', '0.5'), 'slices that transferred':(r'slice', '2'),
-         'AUROC':(r'AUROC', '0.65'), 'format rate':(r'[Ff]ormat', '0.9'), 'abstains more at 5 than at 1':(r'[Aa]bstain', '1'), 'accuracy':(r'accuracy', '0.05'), 'Brier skill':(r'skill', '0')}
+gates = {'Δ ECE (in-distribution)':r'≤ -0\.03$', 'Δ Brier (in-distribution)':r'≤ -0\.02, 95 % interval below 0$', 'Calibration transfer ratio':r'≥ 0\.5 on slices clear of the floor$',
+         'Δ ECE on ≥2 OOD slices':r'≥ 2 slices ✓ transferred$', 'AUROC (in-distribution)':r'≥ 0\.65$', 'AUROC interval':r'> 0\.5$', 'Format rate':r'≥ 0\.90$',
+         'Abstain rate at d=5':r'> abstain rate at d=1', 'Δ accuracy':r'> -0\.05', 'Brier skill':r'> 0$'}
 def gate(r, name):
-    "A row of the gate table names the gate and its threshold"
-    word,threshold = gates[name]
-    rows = r.compared[0].split('ate', 1)[1].splitlines()
-    assert any(l.startswith('|') and re.search(word, l) and re.search(rf'(?<![\d.]){re.escape(threshold)}0?\b', l.replace(' .', ' 0.').replace('−.', '−0.').replace('-.', '-0.')) for l in rows), name
+    "The gate has the runbook's threshold, and stands with it in the report's table"
+    g = next(o for o in r.compared[1]['gates'] if o['gate']==name)
+    assert re.search(gates[name], g['threshold']), g
+    assert isinstance(g['pass'], bool) and f'| {name} | {g["threshold"]} |' in r.compared[0]
 each('5 gate', gates, gate)
 def strict(r):
     "`--strict` exits 1 when a gate fails: a run compared with itself improves nothing"
