@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['bettors', 'stub_run', 'load_run', 'check_comparable', 'Pair', 'make_pair', 'delta', 'deltas', 'holm', 'transfer',
            'transfer_ratio', 'compute', 'item_gates', 'newcombe', 'rate_gates', 'gates', 'posthoc', 'other_predictors',
-           'md_table', 'text_histogram', 'report', 'legs', 'forest_plot', 'figure', 'save_figure', 'GatesFailed',
-           'compare_dicts', 'compare_runs', 'read_table', 'read_predictions', 'score', 'score_report']
+           'md_table', 'text_histogram', 'report', 'legs', 'forest_plot', 'figure', 'save_figure', 'compare_dicts',
+           'GatesFailed', 'compare_runs', 'read_table', 'read_predictions', 'score', 'score_report']
 
 # %% ../nbs/21_compare.ipynb #imports
 import csv, os
@@ -17,8 +17,10 @@ import numpy as np
 
 from .core import atomic, manifest, need, plain, progress, read_json, read_jsonl, schema_version, write_json
 from .protocol import read_confidence
-from .metrics import (auroc, axes, battery, bin_of, blue, brier, brier_skill, crossfit, difference, ece, fold_auroc, grey, interval, intervals, metrics, pairs,
-                            rates, recalibrators, red, reliability_plot, replicates, risk_plot, summarize, table, wilson)
+from .metrics import (auroc, axes, battery, bin_of, blue, brier, brier_skill, crossfit, difference, ece,
+                            fold_auroc, grey, interval, intervals, metrics, noise_floor, pairs,
+                            rates, recalibrators, red, reliability_plot, replicates, risk_plot, summarize, table,
+                            wilson)
 
 # %% ../nbs/21_compare.ipynb #stub-bettors
 bettors = dict(
@@ -34,8 +36,10 @@ def _stub_sample(rng, name, domain, d, i, bettor, skill, abstain):
     right,lapse = rng.random()<p and bettor!='adversarial',rng.random()
     verdict = 'malformed' if lapse<.02 else 'abstained' if p<abstain else 'right' if right else 'wrong'
     c = round(bettors[bettor](p), 2) if verdict in ('right', 'wrong') else None
-    return dict(id=f'{name}-{i}', cluster=f'{name}-{i//2}', domain=domain, difficulty=d, prompt_hash='stub', text='', answer=None if c is None else 'A',
-                reason='no tags' if verdict=='malformed' else '', verdict=verdict, y=None if c is None else int(right), c=c, r=None, h=None,
+    return dict(id=f'{name}-{i}', cluster=f'{name}-{i//2}', domain=domain, difficulty=d, prompt_hash='stub', text='',
+                answer=None if c is None else 'A',
+                reason='no tags' if verdict=='malformed' else '', verdict=verdict, y=None if c is None else int(right),
+                c=c, r=None, h=None,
                 tokens=40, truncated=False)
 
 # %% ../nbs/21_compare.ipynb #stub-run
@@ -52,11 +56,13 @@ def stub_run(
     def part(name, domain, d, n, who, z):
         rng = np.random.default_rng([seed, z])
         return [_stub_sample(rng, name, domain, d, i, who, skill, abstain) for i in range(n)]
-    cells = {f'{o}_{d}':part(f'{o}_{d}', o, d, n, bettor, 10*j+d) for j,o in enumerate(('math', 'code', 'logic')) for d in range(1, 6)}
+    cells = {f'{o}_{d}':part(f'{o}_{d}', o, d, n, bettor, 10*j+d) for j,o in enumerate(('math', 'code', 'logic'))
+             for d in range(1, 6)}
     slices = {o:part(o, o, 3, 5*n, ood_bettor or bettor, 100+j) for j,o in enumerate(ood)}
     every = [s for o in cells.values() for s in o]
-    return dict(schema_version=schema_version, model_id='stub', adapter_path=None, preset=None, tier='tiny', reasoning_mode='required', n_samples=n, seed=seed,
-                prompt_hash='stub', ood_slices=list(slices), in_distribution={k:dict(n=len(o), samples=o) for k,o in cells.items()},
+    return dict(schema_version=schema_version, model_id='stub', adapter_path=None, preset=None, tier='tiny',
+                reasoning_mode='required', n_samples=n, seed=seed, prompt_hash='stub', ood_slices=list(slices),
+                in_distribution={k:dict(n=len(o), samples=o) for k,o in cells.items()},
                 ood={k:dict(random_floor=.2, n=len(o), samples=o) for k,o in slices.items()}, overall=summarize(every))
 
 # %% ../nbs/21_compare.ipynb #runs
@@ -70,7 +76,8 @@ def load_run(
         raise ValueError('no samples in this run: expected the JSON of "honest full-eval" or "honest baseline-eval"')
     for name,o in [*_cells(run).items(), *_slices(run).items()]:
         bad = next((i for i,s in enumerate(o) if not isinstance(s, dict) or not {'id', 'verdict'}<=s.keys()), None)
-        if bad is not None: raise ValueError(f'{name}: sample {bad} has no id or no verdict; evaluate again with "honest full-eval"')
+        if bad is not None:
+            raise ValueError(f'{name}: sample {bad} has no id or no verdict; evaluate again with "honest full-eval"')
     return run
 
 def _samples(o): return o.get('samples') if isinstance(o, dict) else None
@@ -82,33 +89,41 @@ def _all(cells): return [s for o in cells.values() for s in o]
 def _differences(a, b):
     "Why runs `a` and `b` cannot be paired; yields one line each"
     for k in ('schema_version', 'reasoning_mode', 'prompt_hash'):
-        if a.get(k) is not None and b.get(k) is not None and a[k]!=b[k]: yield f'{k} is {a[k]!r} before and {b[k]!r} after'
+        if a.get(k) is not None and b.get(k) is not None and a[k]!=b[k]:
+            yield f'{k} is {a[k]!r} before and {b[k]!r} after'
     for get in (_cells, _slices):
         for name in get(a).keys() & get(b).keys(): yield from _item_differences(name, get(a)[name], get(b)[name])
-    if not _cells(a).keys()&_cells(b).keys() and not _slices(a).keys()&_slices(b).keys(): yield 'they share no domain and no slice'
+    if not _cells(a).keys()&_cells(b).keys() and not _slices(a).keys()&_slices(b).keys():
+        yield 'they share no domain and no slice'
 
 def _item_differences(name, a, b):
     "Differences between the samples `a` and `b` of one condition"
     for o,run in ((a, 'before'), (b, 'after')):
         if len({s['id'] for s in o})<len(o): yield f'{name} holds an item twice {run}'
     a,b = {s['id']:s for s in a},{s['id']:s for s in b}
-    if a.keys()!=b.keys(): yield f'{name} has other items: {len(a.keys()-b.keys())} only before, {len(b.keys()-a.keys())} only after'
-    changed = [k for k in a.keys()&b.keys() if a[k].get('prompt_hash')!=b[k].get('prompt_hash')]
+    if a.keys()!=b.keys():
+        yield f'{name} has other items: {len(a.keys()-b.keys())} only before, {len(b.keys()-a.keys())} only after'
+    changed = [k for k in a.keys()&b.keys()
+               if None not in (x := [o[k].get('prompt_hash') for o in (a, b)]) and x[0]!=x[1]]
     if changed: yield f'{name}: {len(changed)} items were asked with another prompt, {min(map(str, changed))} first'
 
 def check_comparable(before: dict, after: dict):
     "`ValueError` naming the first difference that makes `before` and `after` incomparable"
     if why := next(_differences(before, after), None):
-        raise ValueError(f'runs are not comparable: {why}; evaluate both with the same --samples, slices, seeds and reasoning mode')
+        raise ValueError(f'runs are not comparable: {why}; evaluate both with the same items and reasoning mode')
+
+_arguments = ('max_new_tokens', 'engine', 'temperature', 'batch_size')
 
 def _notes(a, b):
     "What a reader should know of two comparable runs that are not quite alike"
-    out = [f'{k} is {a.get(k)} before and {b.get(k)} after' for k in ('model_id', 'tier', 'n_samples', 'seed') if a.get(k)!=b.get(k)]
+    out = [f'{k} is {a.get(k)} before and {b.get(k)} after' for k in ('model_id', 'tier', 'n_samples', 'seed')
+           if a.get(k)!=b.get(k)]
     args = [(o.get('manifest') or {}).get('args') or {} for o in (a, b)]
-    out += [f'argument {k} is {args[0][k]} before and {args[1][k]} after' for k in ('max_new_tokens', 'engine', 'temperature', 'batch_size')
+    out += [f'argument {k} is {args[0][k]} before and {args[1][k]} after' for k in _arguments
             if k in args[0] and k in args[1] and args[0][k]!=args[1][k]]
     for get,what in ((_cells, 'condition'), (_slices, 'slice')):
-        out += [f'{what} {k} is only {w}' for x,y,w in ((a, b, 'before'), (b, a, 'after')) for k in sorted(get(x).keys()-get(y).keys())]
+        out += [f'{what} {k} is only {w}' for x,y,w in ((a, b, 'before'), (b, a, 'after'))
+                for k in sorted(get(x).keys()-get(y).keys())]
     return out
 
 # %% ../nbs/21_compare.ipynb #pair
@@ -122,6 +137,7 @@ class Pair:
     groups: list      # (n,) clusters
     b0: dict          # metric -> (B,) replicates before
     b1: dict          # metric -> (B,) replicates after
+    n_bins: int = 15
 
     @property
     def n(self): return len(self.c0)
@@ -135,6 +151,7 @@ def make_pair(
     worst: bool = False,           # Leave nothing out
     n_resamples: int = 10_000,
     seed=42,
+    n_bins: int = 15,
 ) -> Pair:
     "Join two lists of samples by item"
     match,rows = {o['id']:o for o in after},[]
@@ -145,13 +162,13 @@ def make_pair(
         if len(one[0]) and len(two[0]): rows.append((one[0][0], one[1][0], two[0][0], two[1][0], one[2][0]))
     *arrays,groups = zip(*rows) if rows else [()]*5
     c0,y0,c1,y1 = (np.array(o, float) for o in arrays)
-    b0,b1 = (replicates(c, y, groups, _names, n_resamples, seed) for c,y in ((c0, y0), (c1, y1)))
-    return Pair(c0, y0, c1, y1, list(groups), b0, b1)
+    b0,b1 = (replicates(c, y, groups, _names, n_resamples, seed, n_bins) for c,y in ((c0, y0), (c1, y1)))
+    return Pair(c0, y0, c1, y1, list(groups), b0, b1, n_bins)
 
 def delta(pair: Pair, name: str) -> dict:
     "Metric `name` of both runs, and its difference with an interval"
     f = metrics[name]
-    a,b = float(f(table(pair.c0, pair.y0))),float(f(table(pair.c1, pair.y1)))
+    a,b = (float(f(table(*o, pair.n_bins))) for o in ((pair.c0, pair.y0), (pair.c1, pair.y1)))
     return difference(a, b, pair.b1[name]-pair.b0[name]) | dict(after_ci=interval(pair.b1[name]))
 
 def deltas(pair: Pair) -> dict:
@@ -178,7 +195,8 @@ def transfer(
     floors: dict = None,   # name -> bool, when the floor was decided elsewhere
 ) -> dict:
     "Per slice: `deltas`, `floor`, `at_floor`, Holm-adjusted `p` and `status`"
-    out = {k:deltas(p)|dict(floor=f, baseline_accuracy_ci=list(wilson(p.y0.sum(), p.n)), at_floor=bool(wilson(p.y0.sum(), p.n)[0]<=f))
+    out = {k:deltas(p)|dict(floor=f, baseline_accuracy_ci=list(wilson(p.y0.sum(), p.n)),
+                            at_floor=bool(wilson(p.y0.sum(), p.n)[0]<=f))
            for k,(p,f) in slices.items()}
     if floors:
         for k in out: out[k]['at_floor'] = floors.get(k, out[k]['at_floor'])
@@ -215,18 +233,23 @@ def compute(
     "Pairs and deltas under one convention"
     (a,b),(oa,ob) = [_cells(o) for o in (before, after)],[_slices(o) for o in (before, after)]
     a,b = {k:o for k,o in a.items() if k in b},{k:o for k,o in b.items() if k in a}
-    jobs = {('all', ''):(_all(a), _all(b), 0)} | {('domain', d):(_domain(a, d), _domain(b, d), [1, i]) for i,d in enumerate(dict.fromkeys(k.rsplit('_', 1)[0] for k in a))}
+    jobs,ds = {('all', ''):(_all(a), _all(b), [0])},dict.fromkeys(k.rsplit('_', 1)[0] for k in a)
+    jobs |= {('domain', d):(_domain(a, d), _domain(b, d), [1, i]) for i,d in enumerate(ds)}
     jobs |= {('ood', k):(oa[k], ob[k], [2, i]) for i,k in enumerate(k for k in oa if k in ob)}
-    done = {k:make_pair(x, z, worst, n_resamples, [seed, *np.atleast_1d(s)]) for k,(x,z,s) in progress(jobs.items(), 'nothing left out' if worst else 'valid in both')}
-    inside,domains,slices = done['all', ''],*({k:p for (w,k),p in done.items() if w==what} for what in ('domain', 'ood'))
+    bar = progress(jobs.items(), 'nothing left out' if worst else 'valid in both')
+    done = {k:make_pair(x, z, worst, n_resamples, [seed, *s]) for k,(x,z,s) in bar}
+    domains,slices = ({k:p for (w,k),p in done.items() if w==what} for what in ('domain', 'ood'))
+    inside = done['all', '']
     tr = transfer({k:(p, before['ood'][k].get('random_floor') or 0.) for k,p in slices.items()}, floors)
     clear = {k:p for k,p in slices.items() if p.n and not tr[k]['at_floor']}
-    return dict(inside=inside, overall=deltas(inside), per_domain={k:deltas(p) for k,p in domains.items()}, ood=tr, ratio=transfer_ratio(inside, clear))
+    return dict(inside=inside, overall=deltas(inside), per_domain={k:deltas(p) for k,p in domains.items()}, ood=tr,
+                transfer_ratio=transfer_ratio(inside, clear))
 
 # %% ../nbs/21_compare.ipynb #gates
 def _gate(name, want, value, lo, hi, ok, worst=None, note=''):
     "One row of the gate table; `worst` is `(value, lo, hi, ok)` with nothing left out"
-    fine = [v is not None and np.isfinite(v) and bool(o) for v,o in [(value, ok)] + ([(worst[0], worst[3])] if worst else [])]
+    both = [(value, ok)] + ([(worst[0], worst[3])] if worst else [])
+    fine = [v is not None and np.isfinite(v) and bool(o) for v,o in both]
     out = dict(gate=name, threshold=want, value=value, lo=lo, hi=hi, ok=fine[0], note=note)
     if worst: out |= dict(worst=dict(value=worst[0], lo=worst[1], hi=worst[2], ok=fine[1]))
     return out | {'pass':all(fine)}
@@ -256,11 +279,13 @@ def item_gates(
     "Gates that rest on items alone, for the whole or for one domain"
     o = (valid, worst)
     return [_both(f'Δ ECE ({where})', '≤ -0.03', o, _change('ece', lambda d: d['delta']<=-.03)),
-            _both(f'Δ Brier ({where})', '≤ -0.02, 95 % interval below 0', o, _change('brier', lambda d: d['delta']<=-.02 and d['hi']<0)),
+            _both(f'Δ Brier ({where})', '≤ -0.02, 95 % interval below 0', o,
+                  _change('brier', lambda d: d['delta']<=-.02 and d['hi']<0)),
             _both(f'AUROC ({where})', '≥ 0.65', o, _level('auroc', lambda v, lo: v>=.65)),
             _both('AUROC interval', 'lower bound > 0.5', o, _level('auroc', lambda v, lo: lo>.5)),
             _both('Brier skill', '> 0', o, _level('brier_skill', lambda v, lo: v>0)),
-            _both('Δ accuracy', 'lower bound > -0.05 (aim -0.03)', o, _change('accuracy', lambda d: d['lo']>-.05))]
+            _both('Δ accuracy', 'lower bound > -0.05 (aim -0.03)', o, _change('accuracy', lambda d: d['lo']>-.05),
+                  'short of the aim' if min(d['accuracy']['lo'] for d in o)<=-.03 else '')]
 
 # %% ../nbs/21_compare.ipynb #rate-gates
 def newcombe(
@@ -284,7 +309,7 @@ def rate_gates(
     v,lo,hi = newcombe(*_abstained(samples, 5), *_abstained(samples, 1))
     ci = wilson(r['n']-r['counts']['malformed'], r['n'])
     return [_gate('Format rate', '≥ 0.90', r['format_rate'], *ci, r['format_rate']>=.9),
-            _gate('Abstain rate at d=5 − at d=1', '> 0', v, lo, hi, v>0)]
+            _gate('Abstain rate at d=5', '> abstain rate at d=1 (difference > 0)', v, lo, hi, v>0)]
 
 # %% ../nbs/21_compare.ipynb #all-gates
 def _won(o):
@@ -292,22 +317,26 @@ def _won(o):
     return n if o['ood'] else None,None,None,n>=2
 
 def _ratio(o):
-    r = o['ratio']
+    r = o['transfer_ratio']
     return r['value'],r['lo'],r['hi'],r['value'] is not None and r['value']>=.5
 
 def gates(valid: dict, worst: dict, samples: list[dict]) -> list[dict]:
     "Every gate, from `compute` under both conventions and the in-distribution samples after training"
     head = item_gates(valid['overall'], worst['overall'])
-    over = [_both('Calibration transfer ratio', '≥ 0.5 on slices clear of the floor', (valid, worst), _ratio, valid['ratio']['reason'] or worst['ratio']['reason']),
-            _both('OOD slices ✓ transferred', '≥ 2', (valid, worst), _won, '' if valid['ood'] else 'no OOD slice in both runs')]
+    over = [_both('Calibration transfer ratio', '≥ 0.5 on slices clear of the floor', (valid, worst), _ratio,
+                  valid['transfer_ratio']['reason'] or worst['transfer_ratio']['reason']),
+            _both('Δ ECE on ≥2 OOD slices', '≥ 2 slices ✓ transferred', (valid, worst), _won,
+                  '' if valid['ood'] else 'no OOD slice in both runs')]
     return head[:2]+over+head[2:3]+rate_gates(samples)+head[3:]
 
 # %% ../nbs/21_compare.ipynb #posthoc
 def _row(name, c, y, trained, groups, auc=None, n_resamples=10_000, seed=42):
     "A row of the table: what predictor `c` scores, and what the trained `(c, y)` gains over it"
     t,kw = table(c, y),dict(groups=groups, names=['brier'], n_resamples=n_resamples, seed=seed)
-    gain = difference(float(brier(t)), float(brier(table(*trained))), replicates(*trained, **kw)['brier']-replicates(c, y, **kw)['brier'])
-    return dict(name=name, n=len(c), accuracy=float(t.acc), ece=float(ece(t)), brier=float(brier(t)), brier_skill=float(brier_skill(t)),
+    gain = difference(float(brier(t)), float(brier(table(*trained))),
+                      replicates(*trained, **kw)['brier']-replicates(c, y, **kw)['brier'])
+    return dict(name=name, n=len(c), accuracy=float(t.acc), ece=float(ece(t)), brier=float(brier(t)),
+                brier_skill=float(brier_skill(t)),
                 auroc=float(auroc(t)) if auc is None else auc, gain=gain)
 
 def posthoc(
@@ -321,7 +350,8 @@ def posthoc(
     rows = [_row('untrained', p.c0, p.y0, (p.c1, p.y1), p.groups, **kw)]
     for how in recalibrators if len(set(p.groups))>1 else ():
         c,fold = crossfit(p.c0, p.y0, how, p.groups, seed=seed)
-        rows.append(_row(f'untrained, {how.replace("_", " ")}', c, p.y0, (p.c1, p.y1), p.groups, fold_auroc(c, p.y0, fold), **kw))
+        rows.append(_row(f'untrained, {how.replace("_", " ")}', c, p.y0, (p.c1, p.y1), p.groups,
+                         fold_auroc(c, p.y0, fold), **kw))
     rows += [_row(k, c, y, after, g, **kw) for k,(c,y,*after,g) in (extra or {}).items()]
     return rows + [_row('trained', p.c1, p.y1, (p.c1, p.y1), p.groups, **kw)]
 
@@ -332,7 +362,8 @@ def other_predictors(before: list[dict], after: list[dict]) -> dict:
     "Confidences that the evaluation of the untrained model recorded besides the stated one"
     out,match = {},{o['id']:o for o in after}
     for key,name in _extra.items():
-        rows = [(float(o[key]), float(o['verdict']=='right'), b['c'], float(b['verdict']=='right'), str(o.get('cluster') or o['id'])) for o in before
+        rows = [(float(o[key]), float(o['verdict']=='right'), b['c'], float(b['verdict']=='right'),
+                 str(o.get('cluster') or o['id'])) for o in before
                 if o.get(key) is not None and 0<=o[key]<=1 and o['verdict'] in ('right', 'wrong')
                 and (b := match.get(o['id'], {})).get('c') is not None and b['verdict'] in ('right', 'wrong')]
         if rows: out[name] = [np.array(o) for o in zip(*rows)]
@@ -359,7 +390,8 @@ def text_histogram(
     width: int = 24,      # Characters of the longest bar
 ) -> str:
     "Two columns of bars, share of items in each equal-width bin"
-    shares = [np.bincount(bin_of(np.asarray(c, float), n_bins), minlength=n_bins)/max(len(c), 1) for c in (before, after)]
+    shares = [np.bincount(bin_of(np.asarray(c, float), n_bins), minlength=n_bins)/max(len(c), 1)
+              for c in (before, after)]
     top = max(max(o.max() for o in shares), 1e-9)
     bar = lambda s: '█'*round(width*s/top)
     lines = [f'{"":10} {"before":{width+5}} after']
@@ -369,88 +401,123 @@ def text_histogram(
 
 # %% ../nbs/21_compare.ipynb #report-sections
 def _headline(r):
-    o = r['overall']
-    rows = [[k, _f(o[m]['before']), _f(o[m]['after']), _f(o[m]['delta'], True), _ci(o[m])]
-            for k,m in (('ECE', 'ece'), ('Brier', 'brier'), ('AUROC', 'auroc'), ('Accuracy', 'accuracy'), ('Brier skill', 'brier_skill'))]
-    f = r['ece_floor']
-    return md_table(['in-distribution', 'before', 'after', 'Δ', '95 % interval of Δ'], rows) + (
-        f'\n\n{o["n"]} items valid in both runs, {o["n_clusters"]} clusters. A perfectly calibrated model with the same confidences would show an ECE of '
-        f'{_f(f["before"][0])} before and {_f(f["after"][0])} after (95th percentile {_f(f["before"][1])} and {_f(f["after"][1])}).')
+    o,f = r['overall'],r['ece_floor']
+    named = dict(ECE='ece', Brier='brier', AUROC='auroc', Accuracy='accuracy') | {'Brier skill':'brier_skill'}
+    rows = [[k, _f(o[m]['before']), _f(o[m]['after']), _f(o[m]['delta'], True), _ci(o[m])] for k,m in named.items()]
+    return [md_table(['in-distribution', 'before', 'after', 'Δ', '95 % interval of Δ'], rows),
+            f'{o["n"]} items valid in both runs, {o["n_clusters"]} clusters. A perfectly calibrated model with '
+            f'the same confidences would show an ECE of {_f(f["before"][0])} before and {_f(f["after"][0])} after '
+            f'(95th percentile {_f(f["before"][1])} and {_f(f["after"][1])}).']
 
 def _by_domain(r):
-    rows = [[k, o['n'], *(f'{_f(o[m]["before"])} → {_f(o[m]["after"])}, {_d(o[m])}' for m in ('ece', 'brier', 'auroc', 'accuracy'))] for k,o in r['per_domain'].items()]
-    return md_table(['domain', 'n', 'ECE', 'Brier', 'AUROC', 'accuracy'], rows)
-
-def _in_and_out(r):
-    keys = ('n_valid', 'accuracy', 'ece', 'ece_floor', 'smooth_ece', 'brier', 'brier_skill', 'auroc')
-    parts = {'in-distribution':r['after']['in_distribution'], 'OOD':r['after']['ood'], **r['after']['slices']}
-    rows = [[k, *(_f(o[m]) for m in keys)] for k,o in parts.items()]
-    gap = {m:_sub(parts['OOD'][m], parts['in-distribution'][m]) for m in keys[1:]}
-    return md_table(['after training', 'n', 'accuracy', 'ECE', 'its floor', 'smECE', 'Brier', 'Brier skill', 'AUROC'],
-                    rows[:2]+[['**generalization gap** (OOD − in)', '', *(_f(v, True) for v in gap.values())]]+rows[2:])
+    def cell(o): return f'{_f(o["before"])} → {_f(o["after"])}, {_d(o)}'
+    keys = ('ece', 'brier', 'auroc', 'accuracy')
+    rows = [[k, o['n'], *(cell(o[m]) for m in keys)] for k,o in r['per_domain'].items()]
+    return [md_table(['domain', 'n', 'ECE', 'Brier', 'AUROC', 'accuracy'], rows)]
 
 def _sub(a, b): return None if a is None or b is None else a-b
 
+def _in_and_out(r):
+    keys = ('accuracy', 'ece', 'ece_floor', 'smooth_ece', 'brier', 'brier_skill', 'auroc')
+    o = r['after']
+    rows = [[k, x['n_valid'], *(_f(x[m]) for m in keys)]
+            for k,x in {'in-distribution':o['in_distribution'], 'OOD':o['ood'], **o['slices']}.items()]
+    gap = [_f(_sub(o['ood'][m], o['in_distribution'][m]), True) for m in keys]
+    head = ['after training', 'n', 'accuracy', 'ECE', 'its floor', 'smECE', 'Brier', 'Brier skill', 'AUROC']
+    return [md_table(head, rows[:2]+[['**generalization gap** (OOD − in)', '', *gap]]+rows[2:])]
+
 # %% ../nbs/21_compare.ipynb #report-transfer
-_rules = ('`⚠ at floor`: the lower 95 % bound of the accuracy before is at or under chance. `✓ transferred`: ΔECE and ΔBrier both below 0, one-sided 2.5 %, Holm-adjusted over '
-          'the slices clear of the floor. `~ partial`: both below 0 without that certainty. `✗ no transfer`: anything else.')
+_rules = """`⚠ at floor`: the lower 95 % bound of the accuracy before is at or under chance.
+`✓ transferred`: ΔECE and ΔBrier both below 0, one-sided 2.5 %, Holm-adjusted over the slices clear of the floor.
+`~ partial`: both below 0 without that certainty. `✗ no transfer`: anything else."""
+
+def _transfer_row(k, o):
+    bound = f'{_f(o["baseline_accuracy_ci"][0])} / {_f(o["floor"])}'
+    return [k, o['n'], bound, f'{_f(o["ece"]["before"])} → {_f(o["ece"]["after"])}',
+            *(_d(o[m]) for m in ('ece', 'brier', 'accuracy')), _f(o['p']), o['status']]
 
 def _transfer_section(r):
-    rows = [[k, o['n'], f'{_f(o["baseline_accuracy_ci"][0])} / {_f(o["floor"])}', f'{_f(o["ece"]["before"])} → {_f(o["ece"]["after"])}', _d(o['ece']), _d(o['brier']),
-             _d(o['accuracy']), _f(o['p']), o['status']] for k,o in r['ood'].items()]
-    rows += [[k, o['n'], '', f'– → {_f(o["ece"])}', '–', '–', '–', '–', 'no baseline'] for k,o in r['after']['slices'].items() if k not in r['ood']]
-    ratio = r['transfer_ratio']
-    said = f'{ratio["value"]:.2f}× {_ci(ratio, False)} over {", ".join(ratio["slices"])}' if ratio['value'] is not None else f'not given: {ratio["reason"]}'
-    return md_table(['slice', 'n', 'accuracy bound / floor', 'ECE', 'Δ ECE', 'Δ Brier', 'Δ accuracy', 'Holm p', 'status'], rows)+f'\n\n**Transfer ratio: {said}**\n\n{_rules}'
+    rows,t = [_transfer_row(k, o) for k,o in r['ood'].items()],r['transfer_ratio']
+    rows += [[k, o['n'], '', f'– → {_f(o["ece"])}', *'––––', 'no baseline']
+             for k,o in r['after']['slices'].items() if k not in r['ood']]
+    said = f'not given: {t["reason"]}'
+    if t['value'] is not None: said = f'{t["value"]:.2f}× {_ci(t, False)} over {", ".join(t["slices"])}'
+    head = ['slice', 'n', 'accuracy bound / floor', 'ECE', 'Δ ECE', 'Δ Brier', 'Δ accuracy', 'Holm p', 'status']
+    return [md_table(head, rows), f'**Transfer ratio: {said}**', _rules]
 
+# %% ../nbs/21_compare.ipynb #report-modes
 def _modes(r):
     a,b = r['before']['in_distribution'],r['after']['in_distribution']
-    keys = ['format_rate', 'malformed_rate', 'abstain_rate', 'truncated_rate', 'unjudgeable', 'distinct', 'top3_mass', 'hindsight_rate', 'mean_calibration_error',
-            'mean_hindsight_error', *(k for k in ('refined_rate', 'refined_brier', 'refined_ece', 'refined_auroc', 'refined_gain') if k in a or k in b)]
-    return md_table(['in-distribution', 'before', 'after', 'Δ'], [[k.replace('_', ' '), _f(a.get(k)), _f(b.get(k)), _f(_sub(b.get(k), a.get(k)), True)] for k in keys])
+    keys = ['format_rate', 'malformed_rate', 'abstain_rate', 'truncated_rate', 'unjudgeable', 'distinct', 'top3_mass',
+            'hindsight_rate', 'mean_calibration_error', 'mean_hindsight_error']
+    keys += [k for k in ('refined_rate', 'refined_brier', 'refined_ece', 'refined_auroc', 'refined_gain')
+             if k in a or k in b]
+    rows = [[k.replace('_', ' '), _f(a.get(k)), _f(b.get(k)), _f(_sub(b.get(k), a.get(k)), True)] for k in keys]
+    return [md_table(['in-distribution', 'before', 'after', 'Δ'], rows)]
 
-def _gate_table(gs):
-    say = lambda o: f'{_f(o["value"], o.get("sign"))} {_ci(o, o.get("sign"))}'.removesuffix(' –')
-    rows = []
-    for g in gs:
-        sign = g['gate'].startswith('Δ')
-        w = g.get('worst')
-        rows.append([g['gate'], g['threshold'], say(g|dict(sign=sign)), say(w|dict(sign=sign)) if w else 'same', ('pass' if g['pass'] else '**FAIL**')+(f' ({g["note"]})' if g['note'] else '')])
-    return md_table(['gate', 'threshold', 'valid in both', 'nothing left out', 'result'], rows)
+def _value(o, sign): return f'{_f(o["value"], sign)} {_ci(o, sign)}'.removesuffix(' –')
+def _passed(g): return 'pass' if g['pass'] else '**FAIL**'
 
-# %% ../nbs/21_compare.ipynb #report
+def _gate_row(g):
+    sign,w = g['gate'].startswith('Δ') and g['lo'] is not None,g.get('worst')
+    note = f' ({g["note"]})' if g['note'] else ''
+    return [g['gate'], g['threshold'], _value(g, sign), _value(w, sign) if w else 'same', _passed(g)+note]
+
+def _gate_table(r):
+    head = ['gate', 'threshold', 'valid in both', 'nothing left out', 'result']
+    return [md_table(head, [_gate_row(g) for g in r['gates']]),
+            'Nothing left out: malformed counts as confidence 1 and wrong (Brier 1), abstained as 0.5 and wrong '
+            '(Brier 0.25). A gate passes when it passes both ways.']
+
+# %% ../nbs/21_compare.ipynb #report-rivals
 def _baselines(r):
-    rows = [[o['name'], o['n'], *(_f(o[k]) for k in ('accuracy', 'ece', 'brier', 'brier_skill', 'auroc')), '' if o['name']=='trained' else _d(o['gain'])] for o in r['baselines']]
-    return md_table(['in-distribution', 'n', 'accuracy', 'ECE', 'Brier', 'Brier skill', 'AUROC', 'Δ Brier, trained minus this'], rows)
+    keys = ('accuracy', 'ece', 'brier', 'brier_skill', 'auroc')
+    rows = [[o['name'], o['n'], *(_f(o[k]) for k in keys), '' if o['name']=='trained' else _d(o['gain'])]
+            for o in r['baselines']]
+    return [md_table(['in-distribution', 'n', 'accuracy', 'ECE', 'Brier', 'Brier skill', 'AUROC',
+                      'Δ Brier, trained minus this'], rows)]
 
 def _legs(r):
-    rows = [[leg, part, *(_d(o[m]) for m in ('brier', 'ece', 'auroc', 'accuracy'))] for part,legs in r['between']['legs'].items() for leg,o in legs.items()]
+    rows = [[leg, part, *(_d(o[m]) for m in ('brier', 'ece', 'auroc', 'accuracy'))]
+            for part,legs in r['between']['legs'].items() for leg,o in legs.items()]
     share = r['between']['share']
-    said = f'{share["value"]:.0%} {_ci({k:share[k] for k in ("lo", "hi")}, False)}' if share['value'] is not None else f'not given: {share["reason"]}'
-    return md_table(['leg', 'on', 'Δ Brier', 'Δ ECE', 'Δ AUROC', 'Δ accuracy'], rows)+f'\n\nShare of the in-distribution Δ Brier that came after the warm-up: **{said}**'
+    said = f'not given: {share["reason"]}' if share['value'] is None else f'{share["value"]:.2f} {_ci(share, False)}'
+    return [md_table(['leg', 'on', 'Δ Brier', 'Δ ECE', 'Δ AUROC', 'Δ accuracy'], rows),
+            f'Share of the in-distribution Δ Brier that came after the warm-up: **{said}**']
 
 def _fallback(r):
-    rows = [[d, g['gate'], g['threshold'], _f(g['value'], True), _f(g['worst']['value'], True), 'pass' if g['pass'] else '**FAIL**'] for d,gs in r['per_domain_gates'].items() for g in gs]
+    rows = [[d, *_gate_row(g)] for d,gs in r['per_domain_gates'].items() for g in gs]
     bad = [d for d,gs in r['per_domain_gates'].items() if not all(g['pass'] for g in gs)]
-    say = f'Look into: {", ".join(bad)}. A losing domain is usually a matter of its verifier or of the mix of difficulties.' if bad else 'Every domain passes alone.'
-    return md_table(['domain', 'gate', 'threshold', 'valid in both', 'nothing left out', 'result'], rows)+f'\n\n{say}'
+    say = 'Every domain passes alone.'
+    if bad: say = f'Look into: {", ".join(bad)}. Usual causes are a verifier or the mix of difficulties.'
+    return [md_table(['domain', 'gate', 'threshold', 'valid in both', 'nothing left out', 'result'], rows), say]
+
+# %% ../nbs/21_compare.ipynb #report
+def _notes_section(r):
+    notes = [f'{r["n_resamples"]:,} resamples of whole clusters, seed {r["seed"]}, percentile intervals; '
+             f'{r["dropped"]} replicates dropped because a metric did not exist in them.',
+             'Intervals of ECE carry the upward bias that resampling adds; read them beside its noise floor. '
+             'Gates rest on paired Δ Brier.', *r['notes']]
+    return ['\n'.join(f'- {o}' for o in notes)]
 
 def report(
-    r: dict,   # What `compare_runs` computed
+    r: dict,   # What `compare_dicts` computed
 ) -> str:
     "`r` as Markdown"
     bad = [g['gate'] for g in r['gates'] if not g['pass']]
-    parts = [f'# {r["runs"]["before"]} → {r["runs"]["after"]}', '**Ships: yes**, every gate passes.' if r['ships'] else f'**Ships: no**, {len(bad)} of {len(r["gates"])} gates fail: {", ".join(bad)}.',
-             '## 1. Headline', _headline(r), '## 2. Per domain', _by_domain(r), '## 3. In-distribution vs OOD (after training)', _in_and_out(r),
-             '## 4. Calibration Transfer (HEADLINE CLAIM)', _transfer_section(r), '## 5. Confidence histogram', f'```\n{r["histogram"]}\n```',
-             '## 6. Operating-mode shifts', _modes(r), '## Gates', _gate_table(r['gates']),
-             'Nothing left out: malformed counts as confidence 1 and wrong (Brier 1), abstained as 0.5 and wrong (Brier 0.25). A gate passes when it passes both ways.']
-    if r['per_domain_gates']: parts += ['## Per-domain report', _fallback(r)]
-    if r['baselines']: parts += ['## What training has to beat', _baselines(r)]
-    if r['between']: parts += ['## Beyond the warm-up', _legs(r)]
-    notes = [f'{r["n_resamples"]:,} resamples of whole clusters, seed {r["seed"]}, percentile intervals; {r["dropped"]} replicates dropped because a metric did not exist in them.',
-             'Intervals of ECE carry the upward bias that resampling adds; read them beside its noise floor. Gates rest on paired Δ Brier.', *r['notes']]
-    return '\n\n'.join(parts+['## Notes', '\n'.join(f'- {o}' for o in notes)])+'\n'
+    lead = '**Ships: yes**, every gate passes.'
+    if bad: lead = f'**Ships: no**, {len(bad)} of {len(r["gates"])} gates fail: {", ".join(bad)}.'
+    parts = {'1. Headline':_headline(r), '2. Per domain':_by_domain(r),
+             '3. In-distribution vs OOD (after training)':_in_and_out(r),
+             '4. Calibration Transfer (HEADLINE CLAIM)':_transfer_section(r),
+             '5. Confidence histogram':[f'```\n{r["histogram"]}\n```'], '6. Operating-mode shifts':_modes(r),
+             'Gates':_gate_table(r)}
+    if r['per_domain_gates']: parts['Per-domain report'] = _fallback(r)
+    if r['baselines']: parts['What training has to beat'] = _baselines(r)
+    if r['between']: parts['Beyond the warm-up'] = _legs(r)
+    parts['Notes'] = _notes_section(r)
+    body = [x for k,o in parts.items() for x in (f'## {k}', *o)]
+    return '\n\n'.join([f'# {r["runs"]["before"]} → {r["runs"]["after"]}', lead, *body])+'\n'
 
 # %% ../nbs/21_compare.ipynb #between
 def legs(
@@ -465,7 +532,8 @@ def legs(
         runs = [_all(get(o)) for o in (before, between, after)]
         same = set.intersection(*({o['id'] for o in r if len(pairs([o])[0])} for r in runs))
         runs = [[o for o in r if o['id'] in same] for r in runs]
-        ps[part] = {leg:make_pair(runs[x], runs[z], n_resamples=n_resamples, seed=[seed, 3, i]) for leg,(x,z) in road.items()}
+        kw = dict(n_resamples=n_resamples, seed=[seed, 3, i])
+        ps[part] = {leg:make_pair(runs[x], runs[z], **kw) for leg,(x,z) in road.items()}
     out = {part:{leg:deltas(p) for leg,p in o.items()} for part,o in ps.items() if o['whole'].n}
     return dict(legs=out, share=_share(ps['in-distribution']))
 
@@ -473,7 +541,8 @@ def _share(ps):
     "ΔBrier beyond the warm-up over the sum of both legs"
     one,two = (ps[k].b1['brier']-ps[k].b0['brier'] for k in ('warm-up', 'beyond the warm-up'))
     a,b = (delta(ps[k], 'brier')['delta'] for k in ('warm-up', 'beyond the warm-up'))
-    if not interval(one+two)['hi']<0: return dict(value=None, lo=None, hi=None, reason='the whole ΔBrier interval does not lie below 0')
+    if not interval(one+two)['hi']<0:
+        return dict(value=None, lo=None, hi=None, reason='the whole ΔBrier interval does not lie below 0')
     return dict(value=b/(a+b), **interval(two/(one+two)), reason='')
 
 # %% ../nbs/21_compare.ipynb #forest
@@ -512,19 +581,28 @@ def save_figure(fig, path):
         for p,meta in ((path.with_suffix('.png'), {'Software':None}), (path.with_suffix('.svg'), {'Date':None})):
             with atomic(p, 'wb') as f: fig.savefig(f, format=p.suffix[1:], dpi=160, metadata=meta)
 
-# %% ../nbs/21_compare.ipynb #compare-runs
-class GatesFailed(RuntimeError):
-    "A gate failed in a strict comparison; its text names them, `summary` is the comparison"
-    summary: dict = None
-
+# %% ../nbs/21_compare.ipynb #compare-parts
 def _after(run):
     "Summaries of a run: in-distribution, OOD, and each slice"
-    return dict(in_distribution=summarize(_all(_cells(run))), ood=summarize(_all(_slices(run))), slices={k:summarize(o) for k,o in _slices(run).items()})
+    return dict(in_distribution=summarize(_all(_cells(run))), ood=summarize(_all(_slices(run))),
+                slices={k:summarize(o) for k,o in _slices(run).items()})
 
-def _dropped(o): return sum(x['dropped'] for d in [o['overall'], *o['per_domain'].values(), *o['ood'].values()] for x in d.values() if isinstance(x, dict))
-def _losses(o): return [f'{k}: accuracy fell by {-d["accuracy"]["delta"]:.3f} {_ci(d["accuracy"])}' for k,d in {**o['per_domain'], **o['ood']}.items() if d['accuracy']['hi']<0]
+def _domain_gates(v, w): return {d:item_gates(o, w['per_domain'][d], d) for d,o in v['per_domain'].items()}
+
+def _dropped(v):
+    "Replicates dropped over all intervals of `v`"
+    parts = [v['overall'], *v['per_domain'].values(), *v['ood'].values()]
+    return sum(x['dropped'] for d in parts for x in d.values() if isinstance(x, dict))
+
+def _losses(v):
+    "A line for each domain and slice that surely lost accuracy"
+    return [f'{k}: accuracy fell by {-d["accuracy"]["delta"]:.3f} {_ci(d["accuracy"])}'
+            for k,d in {**v['per_domain'], **v['ood']}.items() if d['accuracy']['hi']<0]
+
 def _name(run): return f'{run.get("model_id")}' + (f' + {run["adapter_path"]}' if run.get('adapter_path') else '')
+def _floors(p): return {k:noise_floor(table(c, y)) for k,c,y in (('before', p.c0, p.y0), ('after', p.c1, p.y1))}
 
+# %% ../nbs/21_compare.ipynb #compare-dicts
 def compare_dicts(
     before: dict, after: dict,   # Runs
     between: dict = None,        # Run of the warm-up alone
@@ -536,53 +614,68 @@ def compare_dicts(
     kw = dict(n_resamples=n_resamples, seed=seed)
     v = compute(before, after, **kw)
     w = compute(before, after, worst=True, floors={k:o['at_floor'] for k,o in v['ood'].items()}, **kw)
-    gs,p,a,b = gates(v, w, _all(_cells(after))),v['inside'],_all(_cells(before)),_all(_cells(after))
+    p,a,b = v['inside'],_all(_cells(before)),_all(_cells(after))
+    gs = gates(v, w, b)
     ships = all(g['pass'] for g in gs)
-    keep = lambda o: {k:o[k] for k in ('overall', 'per_domain', 'ood')} | dict(transfer_ratio=o['ratio'])
-    return dict(schema_version=schema_version, runs=dict(before=_name(before), after=_name(after)), ships=ships, gates=gs, **keep(v), worst=keep(w),
-                ece_floor={k:[battery(*o)[m] for m in ('ece_floor', 'ece_floor_95')] for k,o in dict(before=(p.c0, p.y0), after=(p.c1, p.y1)).items()},
-                before=_after(before), after=_after(after), histogram=text_histogram(pairs(a)[0], pairs(b)[0]),
-                per_domain_gates={} if ships else {d:item_gates(o, w['per_domain'][d], d) for d,o in v['per_domain'].items()},
-                baselines=posthoc(p, other_predictors(a, b), **kw) if p.n else [], between=legs(before, between, after, **kw) if between else None,
-                n_resamples=n_resamples, seed=seed, dropped=_dropped(v), notes=_notes(before, after)+_losses(v)),v
+    valid,worst = ({k:o[k] for k in ('overall', 'per_domain', 'ood', 'transfer_ratio')} for o in (v, w))
+    r = dict(schema_version=schema_version, runs=dict(before=_name(before), after=_name(after)), ships=ships, gates=gs,
+             **valid, worst=worst, ece_floor=_floors(p), before=_after(before), after=_after(after),
+             histogram=text_histogram(pairs(a)[0], pairs(b)[0]), per_domain_gates={} if ships else _domain_gates(v, w),
+             baselines=posthoc(p, other_predictors(a, b), **kw) if p.n else [],
+             between=legs(before, between, after, **kw) if between else None,
+             n_resamples=n_resamples, seed=seed, dropped=_dropped(v), notes=_notes(before, after)+_losses(v))
+    return r,v
 
-# %% ../nbs/21_compare.ipynb #compare-runs-files
+# %% ../nbs/21_compare.ipynb #compare-runs
+class GatesFailed(RuntimeError):
+    "A gate failed in a strict comparison; its text names them, `summary` is what `compare_runs` returns"
+    summary: dict = None
+
+def _summary(r, output, plot):
+    "The short form of a comparison"
+    return plain(dict(ships=r['ships'], failed_gates=[g['gate'] for g in r['gates'] if not g['pass']],
+                      **{f'delta_{k}':r['overall'][k]['delta'] for k in ('ece', 'brier', 'auroc', 'accuracy')},
+                      n=r['overall']['n'],
+                      transfer_ratio=r['transfer_ratio']['value'], status={k:o['status'] for k,o in r['ood'].items()},
+                      output=str(output), plot=str(plot) if plot else None))
+
+def _forest(r):
+    "Δ Brier of the whole, of each domain and of each slice"
+    parts = {'in-distribution':r['overall'], **r['per_domain'], **r['ood']}
+    return {k:o['brier'] for k,o in parts.items() if np.isfinite(o['brier']['delta'])}
+
 def compare_runs(
-    baseline,                                  # `full-eval` or `baseline-eval` JSON of the untrained model (path or dict)
-    after,                                     # `full-eval` JSON of the trained model
-    output: str = 'eval/comparison.md',        # Report; a `.json` of the same name is written beside it
-    between=None,                              # `full-eval` JSON of the warm-up alone
-    plot: bool = False,                        # Draw the figure
+    baseline,                           # `full-eval` or `baseline-eval` JSON of the untrained model (path or dict)
+    after,                              # `full-eval` JSON of the trained model
+    output: str = 'eval/comparison.md', # Report; a `.json` of the same name is written beside it
+    between=None,                       # `full-eval` JSON of the warm-up alone
+    plot: bool = False,                 # Draw the figure
     plot_output: str = 'eval/plots/comparison.png',   # And its SVG beside it
-    strict: bool = False,                      # Raise `GatesFailed` when a gate fails
+    strict: bool = False,               # Raise `GatesFailed` when a gate fails
     n_resamples: int = 10_000,
     seed: int = 42,
 ) -> dict:
     "Compare two runs, write `output` and its JSON, and return a short summary"
-    before,last,mid = (o if o is None else load_run(o) for o in (baseline, after, between))
-    r,v = compare_dicts(before, last, mid, n_resamples, seed)
-    files = [str(o) for o in (baseline, between, after) if isinstance(o, (str, os.PathLike))]
-    r['manifest'] = manifest(dict(baseline=_label(baseline), after=_label(after), between=_label(between), n_resamples=n_resamples), seed, files)
+    named = dict(baseline=baseline, between=between, after=after)
+    runs = {k:o if o is None else load_run(o) for k,o in named.items()}
+    r,v = compare_dicts(runs['baseline'], runs['after'], runs['between'], n_resamples, seed)
+    files = {k:str(o) for k,o in named.items() if isinstance(o, (str, os.PathLike))}
+    r['manifest'] = manifest(files|dict(n_resamples=n_resamples), seed, files.values())
     with atomic(output) as f: f.write(report(r))
     write_json(Path(output).with_suffix('.json'), r)
     if plot: save_figure(figure(v['inside'], _forest(r)), plot_output)
-    bad = [g['gate'] for g in r['gates'] if not g['pass']]
-    out = plain(dict(ships=r['ships'], failed_gates=bad, output=str(output), plot=str(plot_output) if plot else None, transfer_ratio=r['transfer_ratio']['value'],
-                     n=r['overall']['n'], **{f'delta_{k}':r['overall'][k]['delta'] for k in ('ece', 'brier', 'auroc', 'accuracy')}, status={k:o['status'] for k,o in r['ood'].items()}))
-    if strict and bad: raise _failed(bad, out)
+    out = _summary(r, output, plot and plot_output)
+    if strict and not r['ships']:
+        e = GatesFailed(f'{len(out["failed_gates"])} gates failed: {", ".join(out["failed_gates"])}')
+        e.summary = out
+        raise e
     return out
 
-def _label(o): return str(o) if isinstance(o, (str, os.PathLike)) else None if o is None else 'in memory'
-def _forest(r): return {k:o['brier'] for k,o in {'in-distribution':r['overall'], **r['per_domain'], **r['ood']}.items() if np.isfinite(o['brier']['delta'])}
-
-def _failed(bad, summary):
-    e = GatesFailed(f'{len(bad)} gates failed: {", ".join(bad)}')
-    e.summary = summary
-    return e
-
 # %% ../nbs/21_compare.ipynb #read-table
-_usual = dict(confidence='confidence c conf prob probability p score'.split(), correct='correct y is_correct correctness label right'.split(),
-              group='group cluster cluster_id source_id passage_id'.split(), id='id item_id question_id item uid'.split())
+_usual = dict(confidence='confidence c conf prob probability p score'.split(),
+              correct='correct y is_correct correctness label right'.split(),
+              group='group cluster cluster_id source_id passage_id'.split(),
+              id='id item_id question_id item uid'.split())
 
 def read_table(
     path,   # JSONL (or .gz), CSV or Parquet, by its name
@@ -611,12 +704,15 @@ def _read_parquet(path):
 # %% ../nbs/21_compare.ipynb #read-cells
 _yes,_no = {'1', '1.0', 'true', 'yes', 'right', 'correct'},{'0', '0.0', 'false', 'no', 'wrong', 'incorrect'}
 
-def _blank(x): return x is None or (isinstance(x, float) and np.isnan(x)) or str(x).strip().lower() in ('', 'nan', 'null', 'none', 'na')
+_missing = ('', 'nan', 'null', 'none', 'na')
+
+def _blank(x): return x is None or str(x).strip().lower() in _missing
 
 def _confidence(x, where):
     if _blank(x): return None
     if isinstance(x, str): v,why = read_confidence(x)
-    else: v,why = (float(x), '') if isinstance(x, (int, float)) and not isinstance(x, bool) and 0<=x<=1 else (None, 'out of range')
+    elif isinstance(x, bool) or not isinstance(x, (int, float)): v,why = None,'not a number'
+    else: v,why = float(x),'' if 0<=x<=1 else 'out of range'
     if why: raise ValueError(f'{where}: confidence {x!r} is {why}; expected a probability in [0, 1]')
     return v
 
@@ -631,19 +727,22 @@ def _column(rows, what, name, path, must=True):
     have = list(dict.fromkeys(k for o in rows for k in o))
     if name and name not in have: raise ValueError(f'{path}: no column {name!r}; it has {", ".join(map(str, have))}')
     found = name or next((o for o in _usual[what] if o in have), None)
-    if must and not found: raise ValueError(f'{path}: no {what} column; name one of {", ".join(map(str, have))} with --{what}')
+    if must and not found:
+        raise ValueError(f'{path}: no {what} column; name one of {", ".join(map(str, have))} with --{what}')
     return found
 
 # %% ../nbs/21_compare.ipynb #read-predictions
 def read_predictions(path, confidence=None, correct=None, group=None, id=None) -> list[dict]:
     "Rows of `path` as samples; columns by name, else by their usual names"
     rows = read_table(path)
-    c,y,g,i = (_column(rows, *o, path, must) for *o,must in (('confidence', confidence, True), ('correct', correct, True), ('group', group, False), ('id', id, False)))
+    c,y = (_column(rows, *o, path) for o in (('confidence', confidence), ('correct', correct)))
+    g,i = (_column(rows, *o, path, must=False) for o in (('group', group), ('id', id)))
     out = []
     for n,o in enumerate(rows, 1):
         p,ok = _confidence(o.get(c), f'{path}, row {n}'),_correct(o.get(y), f'{path}, row {n}')
         item = str(o[i]) if i and not _blank(o.get(i)) else f'row {n}'
-        out.append(dict(id=item, cluster=str(o[g]) if g and not _blank(o.get(g)) else item, verdict='unjudgeable' if ok is None else 'right' if ok else 'wrong', c=p))
+        cluster = str(o[g]) if g and not _blank(o.get(g)) else item
+        out.append(dict(id=item, cluster=cluster, verdict={None:'unjudgeable', True:'right', False:'wrong'}[ok], c=p))
     return out
 
 # %% ../nbs/21_compare.ipynb #score
@@ -666,9 +765,15 @@ def score(
     mine = read_predictions(file, **cols)
     c,y,g = pairs(mine)
     s = summarize(mine, bins)
-    out = dict(file=str(file), n=len(mine), n_valid=len(c), n_clusters=len(set(g)), missing_confidence=s['no_confidence'], missing_correct=s['unjudgeable'],
-               metrics={k:v for k,v in s.items() if k in battery([], []) or k.endswith('_worst')}, ci=intervals(c, y, g, n_bins=bins, desc='intervals', **kw), seed=seed, n_resamples=n_resamples)
-    if versus: out['versus'] = dict(file=str(versus)) | _versus(read_predictions(versus, **cols), mine, versus, file, kw)
+    judged = len(mine)-s['unjudgeable']
+    out = dict(file=str(file), n=len(mine), n_valid=len(c), n_clusters=len(set(g)),
+               missing_confidence=s['no_confidence'], missing_correct=s['unjudgeable'],
+               accuracy_all=s['counts']['right']/judged if judged else None,
+               metrics={k:v for k,v in s.items() if k in battery([], []) or k.endswith('_worst')},
+               ci=intervals(c, y, g, n_bins=bins, desc='intervals', **kw), seed=seed, n_resamples=n_resamples)
+    if versus:
+        theirs = read_predictions(versus, **cols)
+        out['versus'] = dict(file=str(versus)) | _versus(theirs, mine, versus, file, kw|dict(n_bins=bins))
     out = plain(out)
     if report:
         with atomic(report) as f: f.write(score_report(out))
@@ -678,12 +783,15 @@ def score(
 def _versus(theirs, mine, a, b, kw):
     "Deltas of `mine` minus `theirs`, paired by item"
     for o,name in ((theirs, a), (mine, b)):
-        if len({s['id'] for s in o})<len(o): raise ValueError(f'{name}: an item stands twice; name the item column with --id')
+        if len({s['id'] for s in o})<len(o):
+            raise ValueError(f'{name}: an item stands twice; name the item column with --id')
     shared = {s['id'] for s in theirs}&{s['id'] for s in mine}
     if not shared: raise ValueError(f'{a} and {b} share no item; name the item column with --id')
     by_row = mine[0]['id']=='row 1' and theirs[0]['id']=='row 1'
-    if by_row and len(mine)!=len(theirs): raise ValueError(f'{a} has {len(theirs)} rows and {b} {len(mine)}, and no item column to pair them by; name it with --id')
-    return dict(paired_by='row' if by_row else 'id', shared=len(shared), only_here=len(mine)-len(shared), only_there=len(theirs)-len(shared),
+    if by_row and len(mine)!=len(theirs):
+        raise ValueError(f'{a} and {b} have different lengths and no item column to pair by; name it with --id')
+    return dict(paired_by='row' if by_row else 'id', shared=len(shared), only_here=len(mine)-len(shared),
+                only_there=len(theirs)-len(shared),
                 **deltas(make_pair(theirs, mine, **kw)), worst=deltas(make_pair(theirs, mine, worst=True, **kw)))
 
 # %% ../nbs/21_compare.ipynb #score-report
@@ -695,10 +803,17 @@ def _score_figure(c, y, file):
 
 def score_report(r: dict) -> str:
     "What `score` returned, as Markdown"
-    rows = [[k.replace('_', ' '), _f(v), _ci(r['ci'][k], False) if k in r['ci'] else ''] for k,v in r['metrics'].items() if isinstance(v, (int, float, type(None)))]
-    parts = [f'# {r["file"]}', f'{r["n_valid"]} of {r["n"]} rows scored, {r["n_clusters"]} clusters; {r["missing_confidence"]} without a confidence, {r["missing_correct"]} without correctness. '
-             f'Rows named worst count a missing confidence as 1 and wrong.', md_table(['metric', 'value', '95 % interval'], rows)]
+    rows = [[k.replace('_', ' '), _f(v), _ci(r['ci'][k], False) if k in r['ci'] else '']
+            for k,v in r['metrics'].items() if not isinstance(v, (dict, list))]
+    parts = [f'# {r["file"]}',
+             f'{r["n_valid"]} of {r["n"]} rows scored, {r["n_clusters"]} clusters; {r["missing_confidence"]} without '
+             f'a confidence, {r["missing_correct"]} without correctness. Rows named worst count '
+             'a missing confidence as 1 and wrong.', md_table(['metric', 'value', '95 % interval'], rows)]
     if v := r.get('versus'):
-        parts += [f'## Minus {v["file"]}', f'{v["shared"]} shared items (paired by {v["paired_by"]}), {v["n"]} valid in both, {v["only_here"]} only here, {v["only_there"]} only there.',
-                  md_table(['metric', 'there', 'here', 'Δ', '95 % interval'], [[k, _f(v[k]['before']), _f(v[k]['after']), _f(v[k]['delta'], True), _ci(v[k])] for k in _names])]
+        parts += [f'## Minus {v["file"]}',
+                  f'{v["shared"]} shared items (paired by {v["paired_by"]}), {v["n"]} valid in both, '
+                  f'{v["only_here"]} only here, {v["only_there"]} only there.',
+                  md_table(['metric', 'there', 'here', 'Δ', '95 % interval'],
+                           [[k, _f(v[k]['before']), _f(v[k]['after']), _f(v[k]['delta'], True), _ci(v[k])]
+                            for k in _names])]
     return '\n\n'.join(parts)+'\n'

@@ -30,10 +30,10 @@ def test_honest_run_ships(tmp_path, base):
     assert again['delta_brier']==out['delta_brier']
 
 @pytest.mark.parametrize('bettor,fails,passes', [
-    ('overconfident', {'Δ ECE', 'Δ Brier', 'Brier skill', 'Calibration transfer', 'OOD slices'}, {'AUROC interval', 'Δ accuracy', 'Format rate'}),
-    ('underconfident', {'Δ ECE'}, {'AUROC (', 'AUROC interval', 'Δ accuracy'}),
-    ('constant', {'AUROC (', 'AUROC interval', 'Brier skill'}, {'Δ ECE', 'Δ Brier', 'Δ accuracy'}),
-    ('adversarial', {'Δ accuracy', 'AUROC interval', 'Brier skill'}, {'Δ ECE', 'Δ Brier', 'OOD slices'})])
+    ('overconfident', {'Δ ECE (', 'Δ Brier', 'Brier skill', 'Calibration transfer', 'Δ ECE on'}, {'AUROC interval', 'Δ accuracy', 'Format rate'}),
+    ('underconfident', {'Δ ECE ('}, {'AUROC (', 'AUROC interval', 'Δ accuracy'}),
+    ('constant', {'AUROC (', 'AUROC interval', 'Brier skill'}, {'Δ ECE (', 'Δ Brier', 'Δ accuracy'}),
+    ('adversarial', {'Δ accuracy', 'AUROC interval', 'Brier skill'}, {'Δ ECE (', 'Δ Brier', 'Δ ECE on'})])
 def test_each_bettor_fails_where_it_should(tmp_path, base, bettor, fails, passes):
     out,full,md = both(tmp_path, base, stub_run(bettor))
     assert not out['ships'] and '**FAIL**' in md and '## Per-domain report' in md
@@ -44,7 +44,7 @@ def test_each_bettor_fails_where_it_should(tmp_path, base, bettor, fails, passes
 
 def test_home_only_does_not_transfer(tmp_path, base):
     out,full,_ = both(tmp_path, base, stub_run('calibrated', ood_bettor='overconfident'))
-    assert gate(full, 'Δ Brier')['pass'] and not gate(full, 'OOD slices')['pass'] and not gate(full, 'Calibration transfer')['pass']
+    assert gate(full, 'Δ Brier')['pass'] and not gate(full, 'Δ ECE on')['pass'] and not gate(full, 'Calibration transfer')['pass']
     assert out['transfer_ratio']==0
 
 def test_floor_partial_and_ratio_leave_the_floor_out(tmp_path, base):
@@ -96,7 +96,7 @@ def test_baseline_only(tmp_path, base):
     (tmp_path/'b.json').write_text(json.dumps(old))
     out,full,md = both(tmp_path, tmp_path/'b.json', stub_run('calibrated'))
     assert out['status']=={} and md.count('no baseline')==3 and out['transfer_ratio'] is None and not out['ships']
-    assert gate(full, 'OOD slices')['value'] is None and 'no OOD slice in both runs' in md
+    assert gate(full, 'Δ ECE on')['value'] is None and 'no OOD slice in both runs' in md
     assert [o for o in full['manifest']['inputs']]==[str(tmp_path/'b.json')]
 
 @pytest.mark.parametrize('lacks', ['in_distribution', 'ood'])
@@ -180,7 +180,7 @@ def test_score_flags_words_and_versus(tmp_path):
     assert '## Minus' in (tmp_path/'r.md').read_text() and (tmp_path/'r.svg').exists()
     cols = dict(confidence='sure', correct='ok')
     assert score(a, versus=a, **cols, **quick)['versus']['paired_by']=='row'
-    with pytest.raises(ValueError, match='no item column to pair them by'): score(a, versus=write(tmp_path/'c.csv', rs[:5]), **cols, **quick)
+    with pytest.raises(ValueError, match='no item column to pair by'): score(a, versus=write(tmp_path/'c.csv', rs[:5]), **cols, **quick)
 
 @pytest.mark.parametrize('name,text,why', [
     ('a.csv', 'p,y\n85,1\n', "row 1: confidence '85' is out of range"), ('a.csv', 'p,y\n85%,1\n', 'percent'), ('a.csv', 'p,y\n-0.1,1\n', 'negative'),
