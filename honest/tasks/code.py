@@ -41,7 +41,8 @@ def _binds(src):
 
 def _open(node, known):
     "Does `node` read a name that is neither built in nor `known`?"
-    return any(isinstance(o, ast.Name) and isinstance(o.ctx, ast.Load) and not hasattr(builtins, o.id) and o.id not in known for o in ast.walk(node))
+    names = {o.id for o in ast.walk(node) if isinstance(o, ast.Name) and isinstance(o.ctx, ast.Load)}
+    return any(not hasattr(builtins, o) and o not in known for o in names)
 
 def _truth(test, known):
     "(asked, text expected) of an assert of a call, or of `not` a call, whose truth is all that counts; None for others"
@@ -75,14 +76,15 @@ def _rule(src, setup, known, at):
     test = tree[0].test if len(tree)==1 and isinstance(tree[0], ast.Assert) else None
     if truth := _truth(test, known): return [truth[0]],('equal', truth[1], at)
     if sides := _sides(test, known):
-        if want := _literal(sides[1]) or _expected(setup, ast.unparse(sides[1])): return [ast.unparse(sides[0])],('equal', want, at)
+        want = _literal(sides[1]) or _expected(setup, ast.unparse(sides[1]))
+        if want: return [ast.unparse(sides[0])],('equal', want, at)
     cut = _Cut(known, at)
     left = ast.unparse(cut.visit(ast.parse(src))) if test else ''
     return ([f'repr({o})' for o in cut.cut],('assert', left, at)) if cut.cut else ([src],('whole', src, at))
 
 @lru_cache(4096)
 def _plan(setup, tests):
-    "What to ask the program, and a rule for each test: (`equal`, text, number), (`assert`, source, number) or (`whole`, source, number)"
+    "What to ask the program, and a rule for each test: `equal`, `assert` or `whole`, a text or source, and its first number"
     asks,rules,known = [],[],_binds(setup)
     for src in tests:
         more,rule = _rule(src, setup, known, len(asks))
@@ -122,7 +124,8 @@ def _judge_asserts(program, gold, timeout):
     res = run(program, timeout=timeout, ask=asks, setup=setup)
     if res.ok is None: return Verdict(None, res.why)
     for test,(kind,want,at) in zip(tests, rules):
-        if kind=='equal' and at<len(res.values) and res.values[at]!=want: return Verdict(False, f'{test}: got {res.values[at]}'[:200])
+        got = res.values[at] if at<len(res.values) else want
+        if kind=='equal' and got!=want: return Verdict(False, f'{test}: got {got}'[:200])
     if not res.ok: return Verdict(False, _why(res))
     lefts = [o for k,o,_ in rules if k=='assert']
     if not lefts: return Verdict(True)
@@ -163,8 +166,8 @@ def _judge_stdin(program, gold, timeout):
 
 # %% ../../nbs/03_tasks.code.ipynb #judge-call
 _parts = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[+-]?[\d.][\w.+-]*|.", re.S)
-_usual = ('import bisect, collections, copy, functools, heapq, itertools, math, operator, random, re, string, sys\nfrom typing import *\nfrom collections import *\n'
-          'from functools import *\nfrom heapq import *\nfrom bisect import *\nfrom itertools import *\nfrom math import *\n')
+_usual = '\n'.join(['import bisect, collections, copy, functools, heapq, itertools, math, operator, random, re, string, sys',
+                   *(f'from {o} import *' for o in 'typing collections functools heapq bisect itertools math'.split())])
 
 def _same_value(got, want):
     "Is the text `got` that of the JSON value `want`, but for rounding?"
@@ -176,7 +179,8 @@ def _same_value(got, want):
 def _near_part(a, b):
     "Are two parts of a value's text the same, or two numbers near each other, one of them decimal?"
     if a==b: return True
-    if not any(map(_real.fullmatch, (a, b))) or not all(re.fullmatch(r'[+-]?\d+|'+_real.pattern, o) for o in (a, b)): return False
+    if not any(map(_real.fullmatch, (a, b))): return False
+    if not all(_real.fullmatch(o) or re.fullmatch(r'[+-]?\d+', o) for o in (a, b)): return False
     return math.isclose(float(a), float(b), rel_tol=1e-6, abs_tol=1e-6)
 
 def _judge_call(program, gold, timeout):
@@ -188,7 +192,8 @@ def _judge_call(program, gold, timeout):
     if res.ok is None: return Verdict(None, res.why)
     wrapped = all(isinstance(o, list) and len(o)==1 for o in wants)
     for i,(got,want) in enumerate(zip(res.values, wants)):
-        if not (_same_value(got, want) or (wrapped and _same_value(got, want[0]))): return Verdict(False, f'call {i}: got {got}'[:200])
+        same = _same_value(got, want) or (wrapped and _same_value(got, want[0]))
+        if not same: return Verdict(False, f'call {i}: got {got}'[:200])
     return Verdict(True) if res.ok and len(wants)==len(asks) else Verdict(False, _why(res))
 
 # %% ../../nbs/03_tasks.code.ipynb #verify
@@ -199,7 +204,7 @@ def verify(
     answer: str,           # A Python program, with or without a code fence
     timeout: float = 10.,  # Wall-clock seconds for all the tests together
 ) -> Verdict:
-    "Right if the program in `answer` passes every test of `problem`; never raises, and None when the judge itself failed"
+    "Right if the program in `answer` passes every test of `problem`; never raises, None when the judge itself failed"
     try:
         gold = problem.gold
         program = source(answer, gold.get('prefix', ''))
@@ -210,27 +215,31 @@ def verify(
     except Exception as e: return Verdict(None, f'{type(e).__name__}: {e}'[:200])
 
 # %% ../../nbs/03_tasks.code.ipynb #from-mbpp
+def _lf(s): return (s or '').replace('\r\n', '\n')
+
 def from_mbpp(
     row: dict,          # A row of MBPP, full or sanitized
     i: int,             # Its number, for rows without `task_id`
     split: str = None,  # `train` or `test`; by default what the task id says
 ) -> Problem:
     "A problem of MBPP; `Skip` for a row without text or tests"
-    text,tests = row.get('text') or row.get('prompt'), [o.replace('\r\n', '\n') for o in row.get('test_list') or []]
+    text,tests = row.get('text') or row.get('prompt'), list(map(_lf, row.get('test_list') or []))
     if not text: raise Skip('no text')
     if not tests: raise Skip('no tests')
-    setup = '\n'.join([*(row.get('test_imports') or []), (row.get('test_setup_code') or '').replace('\r\n', '\n')]).strip()
+    setup = '\n'.join([*(row.get('test_imports') or []), _lf(row.get('test_setup_code'))]).strip()
     try: ast.parse('\n'.join([setup, *tests]))
     except (SyntaxError, ValueError): raise Skip('tests are not Python') from None
     k = int(row.get('task_id', i))
-    shown = f'{text.strip()}\n\nIt is tested like this:\n{setup}\n{tests[0].strip()}'.replace('\n\n\n', '\n\n').replace(':\n\n', ':\n')
+    shown = '\n'.join([text.strip(), '', 'It is tested like this:', *([setup] if setup else []), tests[0].strip()])
     return Problem(f'mbpp-{k}', 'code', 3, shown, dict(kind='asserts', setup=setup, tests=tests), 'code',
-                   split or ('test' if 11<=k<=510 else 'train'), 'mbpp', meta=dict(solution=(row.get('code') or '').replace('\r\n', '\n')))
+                   split or ('test' if 11<=k<=510 else 'train'), 'mbpp', meta=dict(solution=_lf(row.get('code'))))
 
 # %% ../../nbs/03_tasks.code.ipynb #apps-rows
-_several = re.compile(r'\b(?:print|output|return|write)\b[^.\n]{0,80}\b(?:any|arbitrary)\b(?! (?:number|times?)\b)|\bfind any\b'
+_several = re.compile(r'\b(?:print|output|return|write)\b[^.\n]{0,80}\b(?:any|arbitrary)\b(?! (?:number|times?)\b)'
+                      r'|\bfind any\b'
                       r'|\b(?:multiple|several|many|more than one)\b[^.\n]{0,80}\bany\b(?! (?:input|number|times?)\b)'
-                      r'|\bany (?:of them|of those|of these|(?:valid|correct|possible|optimal) \w+) (?:is|are|will be|would be) (?:accept|allow|right|correct|fine)', re.I)
+                      r'|\bany (?:of them|of those|of these|(?:valid|correct|possible|optimal) \w+) (?:is|are|will be|would be) '
+                      r'(?:accept|allow|right|correct|fine)', re.I)
 _levels = {'introductory':3, 'interview':4, 'competition':5}
 
 def _big(s): return int(s) if len(s)<4300 else s
@@ -248,14 +257,15 @@ def _stdin_gold(io):
     whole = [(x, y) for x,y in pairs if not (_cut(x) or _cut(y))]
     kept = [(x, y) for x,y in whole if y.strip()]
     if not kept: raise Skip('all tests cut' if not whole else 'no expected output')
-    return dict(kind='stdin', inputs=[x for x,_ in kept], outputs=[y for _,y in kept]), dict(cut=len(pairs)-len(whole), empty=len(whole)-len(kept))
+    left = dict(cut=len(pairs)-len(whole), empty=len(whole)-len(kept))
+    return dict(kind='stdin', inputs=[x for x,_ in kept], outputs=[y for _,y in kept]), left
 
 def _call_gold(io):
     "Gold of a row that calls a function"
     pairs = list(zip(io['inputs'], io['outputs']))
     if not all(isinstance(x, list) for x,_ in pairs): raise Skip('arguments are not lists')
     if re.search(r'[0-9]{4300}', json.dumps(pairs)): raise Skip('integer too long')
-    return dict(kind='call', fn_name=io['fn_name'], inputs=[x for x,_ in pairs], outputs=[y for _,y in pairs]), dict(cut=0, empty=0)
+    return dict(kind='call', fn_name=io['fn_name'], inputs=io['inputs'], outputs=io['outputs']), dict(cut=0, empty=0)
 
 # %% ../../nbs/03_tasks.code.ipynb #from-apps
 def _io(row):
@@ -263,7 +273,8 @@ def _io(row):
     try: io = json.loads(row.get('input_output') or 'null', parse_int=_big)
     except (ValueError, TypeError, RecursionError): raise Skip('tests are not JSON') from None
     if not isinstance(io, dict) or not io.get('inputs') or not io.get('outputs'): raise Skip('no tests')
-    if not all(isinstance(io[o], list) for o in ('inputs', 'outputs')) or len(io['inputs'])!=len(io['outputs']): raise Skip('inputs and outputs do not pair')
+    a,b = io['inputs'],io['outputs']
+    if not (isinstance(a, list) and isinstance(b, list) and len(a)==len(b)): raise Skip('inputs and outputs do not pair')
     return io
 
 def _solution(row):
@@ -290,9 +301,11 @@ def from_apps(
     io = _io(row)
     gold,left = _call_gold(io) if io.get('fn_name') else _stdin_gold(io)
     start = (row.get('starter_code') or '').strip()
-    form = f'Begin with:\n{start}' if start else f"Write a function `{io['fn_name']}`." if io.get('fn_name') else 'Read from standard input and print the answer.'
+    form = (f'Begin with:\n{start}' if start else f"Write a function `{io['fn_name']}`." if io.get('fn_name') else
+            'Read from standard input and print the answer.')
     meta = dict(several=bool(_several.search(text)), **left, solution=_solution(row))
-    return Problem(f"apps-{row.get('problem_id', i)}-{digest(text)[:6]}", 'code', level, f'{text}\n\n{form}', gold, 'code', split, 'apps', meta=meta)
+    name = f"apps-{row.get('problem_id', i)}-{digest(text)[:6]}"
+    return Problem(name, 'code', level, f'{text}\n\n{form}', gold, 'code', split, 'apps', meta=meta)
 
 # %% ../../nbs/03_tasks.code.ipynb #templates
 def _ints(lo, hi, n, m): return lambda rng: ([rng.randint(lo, hi) for _ in range(rng.randint(n, m))],)
@@ -301,43 +314,103 @@ def _nums(*ranges): return lambda rng: tuple(rng.randint(a, b) for a,b in ranges
 def _two(make): return lambda rng: make(rng)+make(rng)
 def _grid(n): return lambda rng: ([[rng.randint(0, 9) for _ in range(n)] for _ in range(n)],)
 
-_templates = {
-1: [('returns $a times `x` plus $b', 'def f(x): return $a*x+$b', _nums((-20, 20))),
-    ('returns the remainder of `x` squared divided by $c', 'def f(x): return x*x%$c', _nums((0, 50))),
-    ('returns the string `s` repeated $a times, followed by its length plus $b', 'def f(s): return s*$a+str(len(s)+$b)', _word('abc', 1, 4)),
-    ('returns True if `x` is over $b and divisible by $a, else False', 'def f(x): return x>$b and x%$a==0', _nums((0, 60)))],
-2: [('returns the sum of the numbers in the list `a` that are divisible by $a', 'def f(a): return sum(o for o in a if o%$a==0)', _ints(-20, 40, 2, 8)),
-    ('returns the string `s` reversed, keeping only every character whose index in `s` is a multiple of $a', 'def f(s): return s[::$a][::-1]', _word('abcdef', 3, 9)),
-    ('returns the list of the numbers in `a` that are over $b, each multiplied by $a', 'def f(a): return [o*$a for o in a if o>$b]', _ints(0, 50, 2, 7)),
-    ('returns the sum of the decimal digits of `x` times $c', 'def f(x): return sum(map(int, str(x*$c)))', _nums((1, 999)))],
-3: [('shifts each lower-case letter of `s` by $c places in the alphabet, around its end', 'def f(s): return "".join(chr((ord(o)-97+$c)%26+97) for o in s)', _word(string.ascii_lowercase, 2, 8)),
-    ('moves the first $c elements of the list `a` to its end, one at a time, starting again from the front when the list is shorter',
-     'def f(a):\n    k = $c%len(a)\n    return a[k:]+a[:k]', _ints(0, 9, 2, 8)),
-    ('returns the most frequent remainder when the numbers in `a` are divided by $c, the smallest of them if there are several',
-     'def f(a):\n    r = [o%$c for o in a]\n    return min(set(r), key=lambda o: (-r.count(o), o))', _ints(0, 40, 3, 9)),
-    ('returns how many pairs of positions i < j in the list `a` have a sum divisible by $c', 'def f(a): return sum((a[i]+a[j])%$c==0 for j in range(len(a)) for i in range(j))', _ints(0, 30, 3, 8))],
-4: [('returns the largest sum of $a neighbouring numbers in the list `a`, or None if it has fewer', 'def f(a): return max((sum(a[i:i+$a]) for i in range(len(a)-$a+1)), default=None)', _ints(-9, 20, 2, 9)),
-    ('returns the length of the longest run of neighbours in `a` in which each number is over the one before by at most $b',
-     'def f(a):\n    best = n = 1\n    for p,q in zip(a, a[1:]):\n        n = n+1 if 0<q-p<=$b else 1\n        best = max(best, n)\n    return best', _ints(0, 25, 2, 9)),
-    ('writes the positive number `x` in base $c, as a list of digits, the highest first', 'def f(x):\n    out = []\n    while x: x,d = divmod(x, $c); out.append(d)\n    return out[::-1]', _nums((1, 5000))),
-    ('returns how many numbers from 1 to `x` have exactly $a divisors', 'def f(x): return sum(sum(n%d==0 for d in range(1, n+1))==$a for n in range(1, x+1))', _nums((1, 60)))],
-5: [('returns in how many ways the amount `x` can be paid with coins of $a, $b and $c, in any number and with no regard to order',
-     'def f(x):\n    w = [1]+[0]*x\n    for c in {$a, $b, $c}:\n        for i in range(c, x+1): w[i] += w[i-c]\n    return w[x]', _nums((5, 90))),
-    ('returns the cheapest way to turn string `s` into `t`, when putting in or taking out a letter costs $a and changing one costs $b',
-     'def f(s, t):\n    d = [$a*j for j in range(len(t)+1)]\n    for i,x in enumerate(s):\n        old,d[0] = d[0],$a*(i+1)\n        for j,y in enumerate(t):\n'
-     '            old,d[j+1] = d[j+1],min(d[j+1]+$a, d[j]+$a, old+$b*(x!=y))\n    return d[-1]', _two(_word('abc', 2, 6))),
-    ('returns the least sum of a path through the square grid `a` (a list of rows) from the first cell of the first row to the last of the last, moving right or down, where each move down costs $b more',
-     'def f(a):\n    n = len(a)\n    best = {}\n    for i in range(n):\n        for j in range(n):\n            ways = [best[i-1,j]+$b] if i else []\n            ways += [best[i,j-1]] if j else []\n'
-     '            best[i,j] = a[i][j]+min(ways, default=0)\n    return best[n-1,n-1]', _grid(4)),
-    ('returns the length of the longest increasing subsequence of `a` in which neighbours differ by at most $c',
-     'def f(a):\n    n = []\n    for i,x in enumerate(a): n.append(1+max((n[j] for j in range(i) if 0<x-a[j]<=$c), default=0))\n    return max(n)', _ints(0, 40, 4, 12))]}
+_templates = {1: [
+ (_nums((-20, 20)), 'returns $a times `x` plus $b', 'def f(x): return $a*x+$b'),
+ (_nums((0, 50)), 'returns the remainder of `x` squared divided by $c', 'def f(x): return x*x%$c'),
+ (_word('abc', 1, 4), 'returns the string `s` repeated $a times, followed by its length plus $b', 'def f(s): return s*$a+str(len(s)+$b)'),
+ (_nums((0, 60)), 'returns True if `x` is over $b and divisible by $a, else False', 'def f(x): return x>$b and x%$a==0')],
+2: [
+ (_ints(-20, 40, 2, 8), 'returns the sum of the numbers in the list `a` that are divisible by $a',
+  'def f(a): return sum(o for o in a if o%$a==0)'),
+ (_word('abcdef', 3, 9), 'returns the string `s` reversed, keeping only every character whose index in `s` is a multiple of $a',
+  'def f(s): return s[::$a][::-1]'),
+ (_ints(0, 50, 2, 7), 'returns the list of the numbers in `a` that are over $b, each multiplied by $a',
+  'def f(a): return [o*$a for o in a if o>$b]'),
+ (_nums((1, 999)), 'returns the sum of the decimal digits of `x` times $c', 'def f(x): return sum(map(int, str(x*$c)))')]}
+
+# %% ../../nbs/03_tasks.code.ipynb #templates-3
+_templates[3] = [
+ (_word(string.ascii_lowercase, 2, 8), 'shifts each lower-case letter of `s` by $c places in the alphabet, around its end',
+  'def f(s): return "".join(chr((ord(o)-97+$c)%26+97) for o in s)'),
+ (_ints(0, 9, 2, 8), 'moves the first $c elements of the list `a` to its end, one at a time, starting again from the front '
+  'when the list is shorter', '''\
+def f(a):
+    k = $c%len(a)
+    return a[k:]+a[:k]'''),
+ (_ints(0, 40, 3, 9), 'returns the most frequent remainder when the numbers in `a` are divided by $c, the smallest of them '
+  'if there are several', '''\
+def f(a):
+    r = [o%$c for o in a]
+    return min(set(r), key=lambda o: (-r.count(o), o))'''),
+ (_ints(0, 30, 3, 8), 'returns how many pairs of positions i < j in the list `a` have a sum divisible by $c',
+  'def f(a): return sum((a[i]+a[j])%$c==0 for j in range(len(a)) for i in range(j))')]
+
+# %% ../../nbs/03_tasks.code.ipynb #templates-4
+_templates[4] = [
+ (_ints(-9, 20, 2, 9), 'returns the largest sum of $a neighbouring numbers in the list `a`, or None if it has fewer',
+  'def f(a): return max((sum(a[i:i+$a]) for i in range(len(a)-$a+1)), default=None)'),
+ (_ints(0, 25, 2, 9), 'returns the length of the longest run of neighbours in `a` in which each number is over the one before '
+  'by at most $b', '''\
+def f(a):
+    best = n = 1
+    for p,q in zip(a, a[1:]):
+        n = n+1 if 0<q-p<=$b else 1
+        best = max(best, n)
+    return best'''),
+ (_nums((1, 5000)), 'writes the positive number `x` in base $c, as a list of digits, the highest first', '''\
+def f(x):
+    out = []
+    while x: x,d = divmod(x, $c); out.append(d)
+    return out[::-1]'''),
+ (_nums((1, 60)), 'returns how many numbers from 1 to `x` have exactly $a divisors',
+  'def f(x): return sum(sum(n%d==0 for d in range(1, n+1))==$a for n in range(1, x+1))')]
+
+# %% ../../nbs/03_tasks.code.ipynb #templates-5
+_templates[5] = [
+ (_nums((5, 90)), 'returns in how many ways the amount `x` can be paid with coins of $a, $b and $c, in any number and '
+  'with no regard to order', '''\
+def f(x):
+    w = [1]+[0]*x
+    for c in {$a, $b, $c}:
+        for i in range(c, x+1): w[i] += w[i-c]
+    return w[x]'''),
+ (_two(_word('abc', 2, 6)), 'returns the cheapest way to turn string `s` into `t`, when putting in or taking out a letter '
+  'costs $a and changing one costs $b', '''\
+def f(s, t):
+    d = [$a*j for j in range(len(t)+1)]
+    for i,x in enumerate(s):
+        old,d[0] = d[0],$a*(i+1)
+        for j,y in enumerate(t):
+            old,d[j+1] = d[j+1],min(d[j+1]+$a, d[j]+$a, old+$b*(x!=y))
+    return d[-1]''')]
+
+# %% ../../nbs/03_tasks.code.ipynb #templates-5-grids
+_templates[5] += [
+ (_grid(4), 'returns the least sum of a path through the square grid `a` (a list of rows) from the first cell of the first row '
+  'to the last of the last, moving right or down, where each move down costs $b more', '''\
+def f(a):
+    n = len(a)
+    best = {}
+    for i in range(n):
+        for j in range(n):
+            ways = [best[i-1,j]+$b] if i else []
+            ways += [best[i,j-1]] if j else []
+            best[i,j] = a[i][j]+min(ways, default=0)
+    return best[n-1,n-1]'''),
+ (_ints(0, 40, 4, 12), 'returns the length of the longest increasing subsequence of `a` in which neighbours differ '
+  'by at most $c', '''\
+def f(a):
+    n = []
+    for i,x in enumerate(a): n.append(1+max((n[j] for j in range(i) if 0<x-a[j]<=$c), default=0))
+    return max(n)''')]
 
 # %% ../../nbs/03_tasks.code.ipynb #generate
 def _draw(rng, difficulty):
     "A question without its example, its solution, and a maker of arguments"
-    text,solution,args = rng.choice(_templates[difficulty])
+    args,text,solution = rng.choice(_templates[difficulty])
     given = dict(a=rng.randint(2, 5), b=rng.randint(2, 30), c=rng.randint(3, 19))
-    return string.Template(f'Write a Python function `f` that {text}.').substitute(given), string.Template(solution).substitute(given), args
+    text,solution = (string.Template(o).substitute(given) for o in (f'Write a Python function `f` that {text}.', solution))
+    return text,solution,args
 
 @lru_cache(4096)
 def _tests(solution, calls):
@@ -362,5 +435,5 @@ def generate(
     calls = tuple(dict.fromkeys(f"f({', '.join(map(repr, args(rng)))})" for _ in range(6)))
     tests = list(_tests(solution, calls))
     question = f'{text}\nFor example, {calls[0]} == {tests[0].split(" == ", 1)[1]}.'
-    return Problem(f'code-{seed}-{split}-{difficulty}-{i}', 'code', difficulty, question, dict(kind='asserts', setup='', tests=tests), 'code', split,
-                   'generated', f'code-{digest(text)}', dict(solution=solution))
+    return Problem(f'code-{seed}-{split}-{difficulty}-{i}', 'code', difficulty, question, dict(kind='asserts', setup='', tests=tests),
+                   'code', split, 'generated', f'code-{digest(text)}', dict(solution=solution))

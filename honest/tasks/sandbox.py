@@ -6,7 +6,8 @@
 __all__ = ['canon', 'Result', 'close_servers', 'run']
 
 # %% ../../nbs/02a_tasks.sandbox.ipynb #imports
-import atexit, importlib.util, json, os, selectors, signal, socket, struct, subprocess, sys, tempfile, threading, time, warnings
+import atexit, importlib.util, json, os, selectors, signal, socket, struct, subprocess, sys
+import tempfile, threading, time, warnings
 from dataclasses import dataclass
 
 # %% ../../nbs/02a_tasks.sandbox.ipynb #canon-number
@@ -57,7 +58,8 @@ def _limit(job, jail, tasks):
     "Apply the limits of `job` to this process, which may have `tasks` siblings of the same user"
     import resource as r
     mb,cpu = 1<<20, int(job['timeout'])+2
-    for k,v in dict(AS=job['memory']*mb, CPU=cpu, FSIZE=job['disk']*mb, NOFILE=64, NPROC=tasks+job['processes'], CORE=0, STACK=64*mb).items():
+    limits = dict(AS=job['memory']*mb, CPU=cpu, FSIZE=job['disk']*mb, NOFILE=64, NPROC=tasks+job['processes'], CORE=0, STACK=64*mb)
+    for k,v in limits.items():
         try: r.setrlimit(getattr(r, f'RLIMIT_{k}'), (v, v))
         except (ValueError, OSError, AttributeError): pass
     if sys.platform!='linux': return
@@ -66,11 +68,12 @@ def _limit(job, jail, tasks):
     if not jail: _filter()
 
 # %% ../../nbs/02a_tasks.sandbox.ipynb #filter
-_nr = {'x86_64': (0xc000003e, dict(socket=41, kill=62, tgkill=234, refuse=(101, 129, 200, 297, 310, 311, 424, 425, 434, 438))),
-       'aarch64': (0xc00000b7, dict(socket=198, kill=129, tgkill=131, refuse=(117, 130, 138, 240, 270, 271, 424, 425, 434, 438)))}
+_all = (424, 425, 434, 438)  # pidfd_send_signal, io_uring_setup, pidfd_open, pidfd_getfd; then ptrace, tkill and the like
+_nr = {'x86_64': (0xc000003e, dict(socket=41, kill=62, tgkill=234, refuse=(101, 129, 200, 297, 310, 311, *_all))),
+       'aarch64': (0xc00000b7, dict(socket=198, kill=129, tgkill=131, refuse=(117, 130, 138, 240, 270, 271, *_all)))}
 
 def _filter():
-    "No sockets but local ones, no signals but to itself, no look into other processes; False where there is no filter for this processor"
+    "No sockets but local ones, no signals but to itself, no look into other processes; False if unknown here"
     import ctypes
     if sys.platform!='linux' or os.uname().machine not in _nr: return False
     arch,nr = _nr[os.uname().machine]
@@ -94,7 +97,8 @@ def _filter():
 def _streams():
     "Fresh standard streams on descriptors 0 to 2"
     for name,fd,mode in (('stdin',0,'r'), ('stdout',1,'w'), ('stderr',2,'w')):
-        f = open(fd, mode, 1 if fd==2 else -1, encoding='utf-8', errors='backslashreplace' if fd==2 else 'surrogateescape', closefd=False)
+        how = (1, 'backslashreplace') if fd==2 else (-1, 'surrogateescape')
+        f = open(fd, mode, how[0], encoding='utf-8', errors=how[1], closefd=False)
         setattr(sys, name, f)
         setattr(sys, f'__{name}__', f)
 
@@ -177,7 +181,7 @@ def _read_only(path):
 def _roots():
     "Folders the interpreter needs, parents first and without their children"
     lib = os.path.dirname(os.path.realpath(os.__file__))
-    known = ['/lib', '/lib64', '/usr/lib', '/usr/lib64', os.path.join(sys.base_prefix, 'lib'), lib, os.path.dirname(os.__file__)]
+    known = ['/lib', '/lib64', '/usr/lib', '/usr/lib64', f'{sys.base_prefix}/lib', lib, os.path.dirname(os.__file__)]
     out = []
     for o in sorted(o for o in dict.fromkeys(known) if os.path.isdir(o)):
         if not any(o.startswith(p+'/') for p in out if not os.path.islink(p)): out.append(o)
@@ -197,7 +201,8 @@ def _new_root():
     "Replace the file system by one that holds the interpreter's library, a few devices and an empty `/tmp`"
     _mount(None, '/', flags=0x44000)  # MS_REC | MS_PRIVATE
     roots = _roots()
-    base = next(o for o in ('/mnt', '/media', '/srv', '/opt', '/sys') if os.path.isdir(o) and not any(r.startswith(o) for r in roots))
+    free = [o for o in ('/mnt', '/media', '/srv', '/opt', '/sys') if not any(r.startswith(o) for r in roots)]
+    base = next(filter(os.path.isdir, free))
     _mount('tmpfs', base, 'tmpfs', data='size=1m,mode=755')
     for o in roots: _bind(o, base+o)
     for o in roots+[os.path.dirname(os.path.realpath(os.__file__))]:
@@ -376,8 +381,9 @@ _usual = 'bisect collections copy functools heapq itertools json math operator r
 
 def _tasks():
     "How many tasks this user has, for a limit that counts them all"
-    try: return sum(len(os.listdir(f'/proc/{o}/task')) for o in os.listdir('/proc') if o.isdecimal() and os.stat(f'/proc/{o}').st_uid==os.geteuid())
+    try: mine = [o for o in os.listdir('/proc') if o.isdecimal() and os.stat(f'/proc/{o}').st_uid==os.getuid()]
     except OSError: return 4096
+    return sum(len(os.listdir(f'/proc/{o}/task')) for o in mine if os.path.exists(f'/proc/{o}/task'))
 
 def _read(sock, n):
     "Exactly `n` bytes"
@@ -427,7 +433,8 @@ class _Server:
         self.sock,theirs = socket.socketpair()
         path = importlib.util.find_spec('honest.tasks.sandbox').origin
         with theirs:
-            self.proc = subprocess.Popen([sys.executable, '-sSPB', '-c', _boot, path, str(theirs.fileno()), level], pass_fds=[theirs.fileno()],
+            fd = theirs.fileno()
+            self.proc = subprocess.Popen([sys.executable, '-sSPB', '-c', _boot, path, str(fd), level], pass_fds=[fd],
                 env=dict(PYTHONHASHSEED='0', PYTHONUTF8='1'), start_new_session=True,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.sock.settimeout(30)
@@ -445,7 +452,7 @@ class _Server:
 
 # %% ../../nbs/02a_tasks.sandbox.ipynb #host-drain
 def _drain(server, pipes, cap, grace):
-    "What came through `pipes` (each at most `cap` bytes) and the server's report; `TimeoutError` if there is none in `grace` seconds"
+    "What came through `pipes` (each at most `cap` bytes) and the server's report; `TimeoutError` after `grace` seconds without"
     out,report,over,until = {o:bytearray() for o in pipes},None,False,time.monotonic()+grace
     with selectors.DefaultSelector() as sel:
         for o in (*pipes, server.sock): sel.register(o, selectors.EVENT_READ)
@@ -472,7 +479,7 @@ class Result:
     ok: bool|None            # Ran to its end; None when the sandbox failed
     stdout: str = ''
     stderr: str = ''
-    values: tuple = ()       # Text (`canon`) of each value asked for, as far as it came; `! why` for what is not plain data
+    values: tuple = ()       # Text (`canon`) of each value asked for, as far as it came; `! why` if not plain data
     why: str = ''            # `timeout`, `output`, `exit 1`, `signal 11`, `stopped early`, or what the sandbox lacked
     code: int|None = None    # Exit status; negative for a signal
 
@@ -490,7 +497,8 @@ def _start():
             try: server = _Server(o)
             except (OSError, EOFError) as e: why = e
             else:
-                if not _level and server.lacks: warnings.warn(f'sandbox: not protected on this system: {", ".join(server.lacks)}', stacklevel=3)
+                if not _level and server.lacks:
+                    warnings.warn(f'sandbox: not protected on this system: {", ".join(server.lacks)}', stacklevel=3)
                 _level = o
                 return server
     raise OSError(f'sandbox does not start: {why!r}')
@@ -545,13 +553,14 @@ def run(
 ) -> Result:
     """Run `program` in a jailed process of its own; from any thread, and never raises for what the program does.
 
-    Not protected: the kernel itself, which a fault of its own could open (this is no virtual machine); other users of the processor and of memory bandwidth while it runs;
-    memory beyond `memory` in one process (up to `processes` more may each take as much); the program's own words (`stdout`, `stderr`, and anything the
-    program's process says of itself: a statement in `ask` can be bent by the program, a value that it must know cannot be guessed). Without namespaces (macOS, some containers; a warning
-    says so) also the files that the user may read or write, and where there is no system-call filter either, the network and the user's other processes.
+    Not protected: the kernel itself, which a fault of its own could open (this is no virtual machine); other users of the
+    processor and of memory bandwidth while it runs; memory beyond `memory` in one process (up to `processes` more may each
+    take as much); what the program says of itself (`stdout`, `stderr`, and statements in `ask`, which it can bend; a value
+    that it must know it cannot guess). Without namespaces (macOS, some containers; a warning says so) also the files that
+    the user may read or write, and where there is no system-call filter either, the network and the user's other processes.
     """
-    job = dict(program=program, timeout=timeout, memory=memory, processes=processes, disk=disk, ask=list(ask), loose=loose, head=head, setup=setup,
-               word=os.urandom(16).hex())
+    job = dict(program=program, timeout=timeout, memory=memory, processes=processes, disk=disk, ask=list(ask), loose=loose,
+               head=head, setup=setup, word=os.urandom(16).hex())
     with _gate:
         for last in (False, True):
             try:
@@ -575,7 +584,8 @@ def _result(word, texts, report):
     out,err,said = (o.decode('utf-8', 'replace') for o in texts)
     lines = [o[len(word)+1:] for o in said.split('\n') if o.startswith(word)]
     code,why = report['code'],report['why']
-    if why.startswith('sandbox') or (not lines and not why): return Result(None, out, err, why=why or 'sandbox: the child did not begin')
+    if not lines and not why: why = 'sandbox: the child did not begin'
+    if why.startswith('sandbox'): return Result(None, out, err, why=why)
     ended = lines[-1:]==['done'] and not why
     if not why and code: why = f'exit {code}' if code>0 else f'signal {-code}'
     if not why and not ended: why = 'stopped early'
