@@ -1,4 +1,6 @@
-"The whole MATH data set against its own answers, their rewritings and their near misses. Set HONEST_DATA to a folder with `math/train.jsonl.gz` and `math/test.jsonl.gz`."
+"""The whole MATH data set against its own answers, their rewritings and their near misses.
+
+HONEST_DATA names a folder with `math/train.jsonl.gz` and `math/test.jsonl.gz`; without it this file is skipped."""
 import os, re
 from collections import Counter
 from pathlib import Path
@@ -19,44 +21,74 @@ def load():
             except Skip as e: skips[str(e)] += 1
     return probs, skips
 
+_typed = {r'\pi':'pi', r'\cdot':'*', r'\infty':'infinity', r'\cup':'∪', r'\left':'', r'\right':'', r'\!':'',
+          r'\,':' ', r'\%':'%', r'\$':'$', r'^\circ':'°', r'^{\circ}':'°', r'\le ':'<= '}
+
 def plain(s):
     "LaTeX as people type it"
     for _ in range(4): s = re.sub(r'\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}', r'((\1)/(\2))', s)
     for _ in range(3): s = re.sub(r'\\sqrt\s*\{([^{}]*)\}', r'sqrt(\1)', s)
+    for a,b in _typed.items(): s = s.replace(a, b)
     for _ in range(3): s = re.sub(r'\^\{([^{}]*)\}', r'^(\1)', s)
-    for a,b in {r'\pi':'pi', r'\cdot':'*', r'\infty':'infinity', r'\cup':'∪', r'\left':'', r'\right':'', r'\!':'', r'\,':' ', r'\%':'%', r'\$':'$', r'^\circ':'°', r'^{\circ}':'°', r'\le ':'<= '}.items(): s = s.replace(a, b)
     return s
 
-def rewritings(gold, rng):
-    "Ten spellings of `gold` that mean the same"
-    g = gold.strip().rstrip('.,')
-    out = [f'${g}$', rf'\boxed{{{g}}}', f'**{g}**', f'{g}.', rf'\({g}\)', f'The answer is ${g}$.', rf'\displaystyle {g}', f' {g}\n', g.replace(r'\frac', r'\dfrac'), g.replace(r'\dfrac', r'\frac'), plain(g),
-           re.sub(r'(?<=[^a-zA-Z])\s+(?=\S)', '', g) if r'\text' not in g else g, re.sub(r'(?<=[\w})])\s*([+])\s*', r' \1 ', g), rf'\[{g}\]', f'`{g}`', rf'\text{{}}{g}',
-           g.replace('(', r'\left(').replace(')', r'\right)').replace(r'\left\left', r'\left').replace(r'\right\right', r'\right') if g.count('(')==g.count(')') and '[' not in g and ']' not in g else g]
+def wrapped(g):
+    "Spellings of any answer"
+    yield from (f'${g}$', rf'\boxed{{{g}}}', f'**{g}**', f'{g}.', rf'\({g}\)', f'The answer is ${g}$.', rf'\[{g}\]',
+                f'`{g}`', rf'\displaystyle {g}', f' {g}\n', rf'\text{{}}{g}', g.replace(r'\frac', r'\dfrac'),
+                g.replace(r'\dfrac', r'\frac'), g.replace('+', ' + '))
+    if not re.search(r'\d\s*\\[dt]?frac|\\frac\\|\\(?:sec|cos|tan) ', g): yield plain(g)
+    if not re.search(r'\\text|\\mbox|\\ ', g): yield re.sub(r'(?<=[^a-zA-Z])\s+', '', g)
+    if '[' not in g and ']' not in g and 'left' not in g and g.count('(')==g.count(')'):
+        yield g.replace('(', r'\left(').replace(')', r'\right)')
+
+def numbers(g):
     if re.fullmatch(r'-?\d+', g):
         n = int(g)
-        out += [f'{n}.0', f'{n:,}', f'{n:,}'.replace(',', '{,}'), f'x = {n}', f'{n}.00', f'{2*n}/2', rf'\frac{{{3*n}}}{{3}}', f'\\text{{{n}}}', f'n={n}', f'{n+7} - 7', f'${n:,}']
+        yield from (f'{n}.0', f'{n:,}', f'{n:,}'.replace(',', '{,}'), f'x = {n}', f'{2*n}/2', rf'\frac{{{3*n}}}{{3}}',
+                    f'{n}.00', rf'\text{{{n}}}', f'n={n}', f'{n+7} - 7', f'${n:,}')
     if m := re.fullmatch(r'(-?)\\[dt]?frac\{(\d+)\}\{(\d+)\}', g):
         s,a,b = m[1],int(m[2]),int(m[3])
-        out += [f'{s}{a}/{b}', rf'{s}\tfrac{{{a}}}{{{b}}}', rf'\frac{{{s}{a}}}{{{b}}}', f'{s}{2*a}/{2*b}', f'x = {s}{a}/{b}', rf'{s}{a} \div {b}', f'{s}{a}⁄{b}']
-        if 10**12%b==0: out.append(s+f'{a*10**12//b/10**12:.12f}'.rstrip('0'))
+        yield from (f'{s}{a}/{b}', rf'{s}\tfrac{{{a}}}{{{b}}}', rf'\frac{{{s}{a}}}{{{b}}}', f'{s}{2*a}/{2*b}',
+                    f'x = {s}{a}/{b}', rf'{s}{a} \div {b}', f'{s}{a}⁄{b}')
+        if 10**9%b==0: yield s+f'{a*10**9//b/10**9:.9f}'.rstrip('0')
+
+def collections(g, rng):
     if re.fullmatch(r'[^\\{}()\[\]]*(,[^\\{}()\[\]]*)+', g) and not re.search(r'\d,\d{3}', g):
         parts = [o.strip() for o in g.split(',')]
         rng.shuffle(parts)
-        out += [', '.join(parts), r'\{'+', '.join(parts)+r'\}', ' and '.join([', '.join(parts[:-1]), parts[-1]]), ','.join(parts), '; '.join(parts)]
+        yield from (', '.join(parts), r'\{'+', '.join(parts)+r'\}', ','.join(parts), '; '.join(parts))
+        yield f'{", ".join(parts[:-1])} and {parts[-1]}'
     if m := re.fullmatch(r'(\[|\()([^,()\[\]]+),([^,()\[\]]+)(\]|\))', g):
-        if '[' in g or ']' in g: out += [f'{m[2]} {"<=" if m[1]=="[" else "<"} x {"<=" if m[4]=="]" else "<"} {m[3]}', rf'x \in {g}'] if 'infty' not in g else [rf'x \in {g}']
-        out += [f'{m[1]}{m[2].strip()},{m[3].strip()}{m[4]}', f'{m[1]} {m[2]} , {m[3]} {m[4]}']
-    if 'pmatrix' in g: out += [g.replace('pmatrix', 'bmatrix'), re.sub(r'\s*(&|\\\\)\s*', r'\1', g), g.replace(r'\begin{pmatrix}', r'\left(\begin{matrix}').replace(r'\end{pmatrix}', r'\end{matrix}\right)')]
-    if m := re.fullmatch(r'(.*\d)\s*\\(?:text|mbox)\s*\{\s*([^{}]*)\}', g): out += [m[1], f'{m[1]} {m[2]}', rf'{m[1]}\,\mathrm{{{m[2]}}}', rf'{m[1]} \text{{ {m[2]}}}']
-    if m := re.fullmatch(r'\\text\{\(?([^{}()]*)\)?\}', g): out += [m[1], rf'\textbf{{{m[1]}}}', rf'\mbox{{{m[1]}}}', rf'\mathrm{{{m[1]}}}']
-    if m := re.fullmatch(r'([a-z]) = ([^=]+)', g): out += [f'{m[2]} = {m[1]}', m[2], f'{m[1]}={m[2]}']
-    if m := re.fullmatch(r'([\w^{}\\ ]+) \+ ([\w^{}\\ ]+)', g): out += [f'{m[2]} + {m[1]}', f'({m[1]}) + ({m[2]})'] if r'\text' not in g else []
-    if re.fullmatch(r'[\w^{}\\ +-]+', g) and not re.search(r'\\(?:text|mbox|pm)|_', g) and re.search(r'\d|\\pi', g): out += [f'({g})', f'1*({g})', f'({g})/1', rf'\left({g}\right)']
-    if g.endswith(r'\%'): out += [g[:-2], g[:-2].strip()+'%', g[:-2].strip()+' percent']
-    if re.search(r'\^\{?\\circ\}?$', g): out += [re.sub(r'\^\{?\\circ\}?$', lambda _: o, g) for o in ('', '°', ' degrees', r'\text{ degrees}')]
-    if re.search(r'\d\s*\\[dt]?frac', g): out = [o for o in out if o!=plain(g)]
-    out = sorted({o for o in out if o!=gold and all(p.count('{')==p.count('}') for p in re.split('[(), ]', o) if 'begin' not in o) and r'^(\circ)' not in o and r'\1' not in o})
+        a,x,y,b = m.groups()
+        yield from (f'{a}{x.strip()},{y.strip()}{b}', f'{a} {x} , {y} {b}')
+        if {'[', ']'} & {a, b}: yield rf't \in {g}'
+        if {'[', ']'} & {a, b} and 'infty' not in g:
+            yield f'{x} {"<=" if a=="[" else "<"} x {"<=" if b=="]" else "<"} {y}'
+    if 'pmatrix' in g:
+        yield from (g.replace('pmatrix', 'bmatrix'), re.sub(r'\s*(&|\\\\)\s*', r'\1', g))
+        yield g.replace(r'\begin{pmatrix}', r'\left(\begin{matrix}').replace(r'\end{pmatrix}', r'\end{matrix}\right)')
+
+def words(g):
+    if m := re.fullmatch(r'(.*\d)\s*\\(?:text|mbox)\s*\{\s*([^{}]*)\}', g):
+        yield from (m[1], f'{m[1]} {m[2]}', rf'{m[1]}\,\mathrm{{{m[2]}}}', rf'{m[1]} \text{{ {m[2]}}}')
+    if m := re.fullmatch(r'\\text\{\(?([^{}()]*)\)?\}', g):
+        yield from (m[1], rf'\textbf{{{m[1]}}}', rf'\mbox{{{m[1]}}}', rf'\mathrm{{{m[1]}}}')
+    if g.endswith(r'\%'): yield from (g[:-2], g[:-2].strip()+'%', g[:-2].strip()+' percent')
+    if m := re.fullmatch(r'(-?[\d.]+)\^\{?\\circ\}?', g):
+        yield from (m[1]+o for o in ('', '°', ' degrees', r'\text{ degrees}'))
+
+def algebra(g):
+    if m := re.fullmatch(r'([a-z]) = ([^=]+)', g): yield from (f'{m[2]} = {m[1]}', m[2], f'{m[1]}={m[2]}')
+    if re.search(r'\\(?:text|mbox|pm|triangle)|[_<>=,]|\\le|\d\s*\\[dt]?frac', g): return
+    if (m := re.fullmatch(r'([\w^\\ ]+) \+ ([\w^\\ ]+)', g)): yield from (f'{m[2]} + {m[1]}', f'({m[1]}) + ({m[2]})')
+    if re.fullmatch(r'[\w^{}\\ +-]+', g) and re.search(r'\d|\\pi', g):
+        yield from (f'({g})', f'1*({g})', f'({g})/1', rf'\left({g}\right)')
+
+def rewritings(gold, rng):
+    "Ten spellings of `gold` that mean the same, or as many as there are"
+    g = gold.strip().rstrip('.,')
+    out = sorted({o for o in [*wrapped(g), *numbers(g), *collections(g, rng), *words(g), *algebra(g)] if o!=gold})
     return rng.sample(out, min(10, len(out)))
 
 def near(gold, rng):
@@ -70,7 +102,8 @@ def test_every_gold_answer_is_itself():
     probs,skips = load()
     assert dict(skips)=={'no level':2, 'empty box':2} and len(probs)==12_496 and len({o.id for o in probs})==12_496
     assert not [o.gold for o in probs if verify(o, o.gold).right is not True]
-    assert not [o.gold for o in probs if verify(o, f'{o.gold} ').right is not True or verify(o, rf'so \boxed{{{o.gold}}}').right is not True]
+    for form in ('{} ', r'so \boxed{{{}}}'):
+        assert not [o.gold for o in probs if verify(o, form.format(o.gold)).right is not True]
 
 @pytest.mark.parametrize('odd', [False, True], ids=['all', 'not a plain number'])
 def test_rewritings(odd):

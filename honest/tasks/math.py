@@ -43,14 +43,15 @@ def from_hendrycks_math(
     split: str,    # `train` or `test`
 ) -> Problem:
     "A `Problem` from a row of MATH; `Skip` says why there is none"
-    if lost := [o for o in ('problem', 'level', 'type', 'solution') if not isinstance(row.get(o), str)]: raise Skip(f'no {lost[0]}')
+    lost = [o for o in ('problem', 'level', 'type', 'solution') if not isinstance(row.get(o), str)]
+    if lost: raise Skip(f'no {lost[0]}')
     if not (level := re.fullmatch(r'Level ([1-5])', row['level'].strip())): raise Skip('no level')
     if not (found := boxes(row['solution'])): raise Skip('no box')
     if not (gold := _unescape(found[-1])): raise Skip('empty box')
     if _broken(gold): raise Skip('broken box')
     meta = dict(subject=row['type'], row=i, boxes=len(found), asy='[asy]' in row['problem'])
-    return Problem(f'hendrycks_math-{split}-{digest(row["problem"], row["solution"])}', 'math', int(level[1]), row['problem'], gold,
-                   'math', split, 'hendrycks_math', meta=meta)
+    name = f'hendrycks_math-{split}-{digest(row["problem"], row["solution"])}'
+    return Problem(name, 'math', int(level[1]), row['problem'], gold, 'math', split, 'hendrycks_math', meta=meta)
 
 def _broken(s):
     "Whether `s` says nothing or leaves a brace open"
@@ -59,19 +60,34 @@ def _broken(s):
     return depth!=0 or least<0 or not re.search(r'[^\W_]|∞|∅', s)
 
 # %% ../../nbs/02_tasks.math.ipynb #tidy-tables
-_signs = {'−':'-', '–':'-', '—':'-', '×':r'\cdot ', '·':r'\cdot ', '⋅':r'\cdot ', '÷':'/', '⁄':'/', '√':r'\sqrt ', 'π':r'\pi ', '∞':r'\infty ', '≤':'<=', '≥':'>=', '≠':'!=',
-          '∪':r'\cup ', '±':r'\pm ', '°':r'\degree ', '²':'^2', '³':'^3', '½':r'\frac{1}{2}', '¼':r'\frac{1}{4}', '¾':r'\frac{3}{4}', '∈':r'\in ', '∅':r'\emptyset ',
-          'θ':r'\theta ', 'α':r'\alpha ', 'β':r'\beta ', '\u00a0':' ', '’':"'", '€':'', '£':'', '¥':'', '₹':''}
+_signs = {'−':'-', '–':'-', '—':'-', '×':r'\cdot ', '·':r'\cdot ', '⋅':r'\cdot ', '÷':'/', '⁄':'/', '√':r'\sqrt ',
+          'π':r'\pi ', '∞':r'\infty ', '≤':'<=', '≥':'>=', '≠':'!=', '∪':r'\cup ', '±':r'\pm ', '°':r'\degree ',
+          '²':'^2', '³':'^3', '½':r'\frac{1}{2}', '¼':r'\frac{1}{4}', '¾':r'\frac{3}{4}', '∈':r'\in ', '’':"'",
+          '∅':r'\emptyset ', 'θ':r'\theta ', 'α':r'\alpha ', 'β':r'\beta ', '\u00a0':' ',
+          '€':'', '£':'', '¥':'', '₹':''}
+_commands = {'leqslant leq le':'<=', 'geqslant geq ge':'>=', 'neq ne':'!=', 'lt':'<', 'gt':'>', 'lbrace':r'\\{',
+             'rbrace':r'\\}', 'langle':'(', 'rangle':')', 'lbrack':'[', 'rbrack':']', 'vert lvert rvert Vert':'|',
+             'cdot times ast':'*', 'div':'/', 'varnothing':r'\\emptyset', 'dfrac tfrac cfrac':r'\\frac',
+             'left right bigl bigr Bigl Bigr biggl biggr displaystyle textstyle limits triangle':''}
 _rules = [(re.compile(k), v) for k,v in [
-    (r'(?<!\\)\\[()\[\]]|\\?\$', ' '), (r'(?<=[0-9])(?:,\s*\\!|\{,\}|\\,)\s*(?=[0-9]{3}(?![0-9]))', ''), (r'\\!', ''), (r'(?<!\\)\\[,;:> ]|~|\\q?quad(?![a-zA-Z])', ' '),
-    (r'\\(?:left|right|[bB]igg?[lr]?|displaystyle|textstyle|limits|triangle)(?![a-zA-Z])\.?', ''), (r'\\phantom\s*(?:\{[^{}]*\}|.)', ''), (r'\\[dtc]frac(?![a-zA-Z])', r'\\frac'),
-    (r'\\(?:mbox|text[a-z]*|math(?:rm|bf|it|sf|bb|cal)|operatorname|boldsymbol|bm|emph)(?![a-zA-Z])\s*\{', r'\\text{'), (r'\\text\{\s*R\s*\}', r'(-\\infty,\\infty)'),
-    (r'\\text\{\s*(-?[0-9][0-9.]*|(?<=\{)[eijnxyz])\s*\}', r' \1 '), (r',?\s*\\text\{\s*,?\s*(?:and|or)\s*\}', ' , '), (r'\(\s*\\text\{\s*([A-Z])\s*\}\s*\)', r'(\1)'), (r'\\text\{\s*\}', ' '), (r'\^\s*(?:\{\s*\\(?:circ|degree)\s*\}|\\(?:circ|degree)(?![a-zA-Z]))', r'\\degree '),
-    (r'(?<=[0-9}])\s*(?:\\text\{\s*)?(?<![a-zA-Z])degrees?(?![a-zA-Z])(?:\s*\})?', r'\\degree '), (r'(?:\\text\{\s*)?(?<![a-zA-Z])(?:percent|pct)(?![a-zA-Z])(?:\s*\})?|\\?%', r'\\% '), (r'\\(?:leqslant|leq|le)(?![a-zA-Z])', '<='), (r'\\(?:geqslant|geq|ge)(?![a-zA-Z])', '>='),
-    (r'\\(?:neq|ne)(?![a-zA-Z])', '!='), (r'\\lt(?![a-zA-Z])', '<'), (r'\\gt(?![a-zA-Z])', '>'), (r'\\(?:lbrace)(?![a-zA-Z])', r'\\{'), (r'\\(?:rbrace)(?![a-zA-Z])', r'\\}'),
-    (r'\\langle(?![a-zA-Z])', '('), (r'\\rangle(?![a-zA-Z])', ')'), (r'\\(?:lbrack)(?![a-zA-Z])', '['), (r'\\(?:rbrack)(?![a-zA-Z])', ']'), (r'\\[lr]?[vV]ert(?![a-zA-Z])', '|'),
-    (r'\\(?:cdot|times|ast)(?![a-zA-Z])', '*'), (r'\\div(?![a-zA-Z])', '/'), (r'\*\*', '^'), (r'\\(?:varnothing)(?![a-zA-Z])', r'\\emptyset'), (r'\s+', ' ')]]
-_preface = re.compile(r'(?:(?:so|thus|therefore|hence)?,?\s*(?:the\s+)?(?:final\s+)?answer\s*(?:is|:)\s*:?|\\approx(?![a-zA-Z])|approximately|about|=)\s*', re.I)
+    (r'(?<!\\)\\[()\[\]]|\\?\$', ' '),
+    (r'(?<=[0-9])(?:,\s*\\!|\{,\}|\\,)\s*(?=[0-9]{3}(?![0-9]))', ''),
+    (r'\\!', ''),
+    (r'(?<!\\)\\[,;:> ]|~|\\q?quad(?![a-zA-Z])', ' '),
+    *((rf'\\(?:{"|".join(k.split())})(?![a-zA-Z]){"[.]?" if not v else ""}', v) for k,v in _commands.items()),
+    (r'\\phantom\s*(?:\{[^{}]*\}|.)', ''),
+    (r'\\(?:mbox|text[a-z]*|math(?:rm|bf|it|sf|bb|cal)|operatorname|boldsymbol|bm|emph)(?![a-zA-Z])\s*\{', r'\\text{'),
+    (r'\\text\{\s*R\s*\}', r'(-\\infty,\\infty)'),
+    (r'\\text\{\s*(-?[0-9][0-9.]*|(?<=\{)[eijnxyz])\s*\}', r' \1 '),
+    (r',?\s*\\text\{\s*,?\s*(?:and|or)\s*\}', ' , '),
+    (r'\(\s*\\text\{\s*([A-Z])\s*\}\s*\)', r'(\1)'),
+    (r'\\text\{\s*\}', ' '),
+    (r'\^\s*(?:\{\s*\\(?:circ|degree)\s*\}|\\(?:circ|degree)(?![a-zA-Z]))', r'\\degree '),
+    (r'(?<=[0-9}])\s*(?:\\text\{\s*)?(?<![a-zA-Z])degrees?(?![a-zA-Z])(?:\s*\})?', r'\\degree '),
+    (r'(?:\\text\{\s*)?(?<![a-zA-Z])(?:percent|pct)(?![a-zA-Z])(?:\s*\})?|\\?%', r'\\% '),
+    (r'\*\*', '^'), (r'\s+', ' ')]]
+_preface = re.compile(r'(?:(?:so|thus|therefore|hence)?,?\s*(?:the\s+)?(?:final\s+)?answer\s*(?:is|:)\s*:?|'
+                      r'\\approx(?![a-zA-Z])|approximately|about|=)\s*', re.I)
 
 # %% ../../nbs/02_tasks.math.ipynb #tidy
 def tidy(
@@ -94,7 +110,9 @@ class Unreadable(ValueError):
 _fns = 'arcsin arccos arctan sinh cosh tanh sin cos tan cot sec csc log ln exp'.split()
 _greek = 'alpha beta gamma delta epsilon theta lambda mu nu phi psi rho sigma tau omega ell'.split()
 _names = [*_fns, 'sqrt', 'cbrt', 'infinity', 'inf', 'pi', *(o for o in _greek if len(o)>3)]
-_token = re.compile(rf'\s*(?:([0-9]+\.(?=\\overline)|[0-9]+(?:\.[0-9]+)?|\.[0-9]+)|(\\[a-zA-Z]+|\\.)|((?:{"|".join(_names)})(?!(?!{"|".join(_names)})[a-z]{{2}}))|([A-Za-z]|\S))', re.S)
+_any = '|'.join(_names)
+_token = re.compile(r'\s*(?:([0-9]+\.(?=\\overline)|[0-9]+(?:\.[0-9]+)?|\.[0-9]+)|(\\[a-zA-Z]+|\\.)|'
+                    rf'((?:{_any})(?!(?!{_any})[a-z]{{2}}))|([A-Za-z]|\S))', re.S)
 _max_tokens,_max_depth,_max_digits = 400,40,400
 
 def _tokens(s):
@@ -135,7 +153,17 @@ class _Reader:
 # %% ../../nbs/02_tasks.math.ipynb #reader-products
 _is_num = re.compile(r'[0-9.]+$').match
 
-def _starts(o): return bool(o) and (bool(re.match(r'[0-9A-Za-z.({\[]', o)) or (o[0]=='\\' and o[1:].isalpha() and o not in ('\\rfloor', '\\rceil', '\\degree', '\\cup', '\\in', '\\pm', '\\mp')))
+_marks = {'!':'!', '\\degree':'deg', '\\%':'pct'}
+_ends = ('\\rfloor', '\\rceil', '\\degree', '\\cup', '\\in', '\\pm', '\\mp')
+
+def _starts(o):
+    "Whether the token `o` can begin a factor"
+    return bool(re.match(r'[0-9A-Za-z.({\[]|\\[a-zA-Z]', o)) and o not in _ends
+
+def _is_mixed(whole, f):
+    "Whether an integer and the fraction behind it are a mixed number"
+    parts = whole[0]=='num' and f[0]=='*' and f[1][0]=='num' and f[2][0]=='inv' and f[2][1][0]=='num'
+    return parts and whole[1].denominator==1 and f[1][1]<f[2][1][1]
 
 def _product(self):
     out = [self.factor()]
@@ -148,23 +176,25 @@ def _product(self):
             out.append(f if o=='*' else ('inv', f))
         elif _starts(o) and (not _is_num(o) or self.t[self.i-1]=='!'):
             f = self.factor()
-            mixed = o=='\\frac' and len(out)==1 and out[0][0]=='num' and f[0]=='*' and f[2][0]=='inv' and {f[1][0], f[2][1][0]}=={'num'}
-            if mixed and f[1][1]<f[2][1][1] and out[0][1].denominator==1: out = [('+', out[0], f)]
+            if o=='\\frac' and len(out)==1 and _is_mixed(out[0], f): out = [('+', out[0], f)]
             else: out.append(f)
         elif _is_num(o): raise Unreadable('two numbers side by side')
         else: break
     return out[0] if len(out)==1 else ('*', *out)
 
+# %% ../../nbs/02_tasks.math.ipynb #reader-factors
 def _factor(self):
     base = self.primary()
-    while (o := self.peek()) in ('!', '\\degree', '\\%', "'"):
-        self.take()
-        base = ({'!':'!', '\\degree':'deg', '\\%':'pct'}[o], base) if o!="'" else ('var', f'{base[1]}\'') if base[0]=='var' else self.refuse()
-    if self.peek() != '^': return base
+    while self.peek()=="'" and base[0]=='var': base = ('var', base[1]+self.take())
+    base = self.marked(base)
+    if self.peek()!='^': return base
     self.take()
-    out = ('^', base, self.power())
-    while (o := self.peek()) in ('!', '\\degree', '\\%'): out = ({'!':'!', '\\degree':'deg', '\\%':'pct'}[self.take()], out)
-    return out
+    return self.marked(('^', base, self.power()))
+
+def _marked(self, base):
+    "`base` with the factorial, degree and percent signs behind it"
+    while self.peek() in _marks: base = (_marks[self.take()], base)
+    return base
 
 def _power(self):
     if self.peek() in ('-', '+'): return ('neg', self.power()) if self.take()=='-' else self.power()
@@ -172,7 +202,8 @@ def _power(self):
 
 def _refuse(self): raise Unreadable(f'unexpected {self.peek()[:10]}')
 
-_Reader.product,_Reader.factor,_Reader.power,_Reader.refuse = _product,_factor,_power,_refuse
+_Reader.product,_Reader.factor,_Reader.marked = _product,_factor,_marked
+_Reader.power,_Reader.refuse = _power,_refuse
 
 # %% ../../nbs/02_tasks.math.ipynb #reader-primaries
 _close = {'(':')', '[':']', '{':'}', '|':'|', '\\lfloor':'\\rfloor', '\\lceil':'\\rceil'}
@@ -195,6 +226,7 @@ def _arg(self):
     if len(o)>1: self.t[self.i:self.i+1] = [o[0], o[1:]]
     return _num(self.take())
 
+# %% ../../nbs/02_tasks.math.ipynb #reader-calls
 def _call(self, name):
     "Argument of a function: a bracket, or factors up to the next sign or function"
     power = (self.take(), self.power())[1] if self.peek()=='^' else None
@@ -225,7 +257,7 @@ def _repeat(self, head):
     self.take('}')
     if '.' not in head or not tail.isdigit() or len(head+tail)>_max_digits: raise Unreadable('bar')
     places = len(head.split('.')[1])
-    return ('num', Fraction(head+'0' if head[-1]=='.' else head) + Fraction(int(tail), (10**len(tail)-1)*10**places), '')
+    return ('num', Fraction(head+'0') + Fraction(int(tail), (10**len(tail)-1)*10**places), '')
 
 def _command(self, o):
     if o=='\\frac': return ('*', self.arg(), ('inv', self.arg()))
@@ -237,6 +269,7 @@ def _command(self, o):
     if o[1:].lower() in _greek or o in ('\\omega', '\\Omega'): return self.named(o)
     raise Unreadable(f'unknown {o[:12]}')
 
+# %% ../../nbs/02_tasks.math.ipynb #reader-names
 def _named(self, o):
     "A variable with its subscript"
     if self.peek()!='_': return ('const', o) if o in ('e', 'i') else ('var', o)
@@ -253,7 +286,8 @@ def _primary(self):
         return self.repeat(o) if self.peek()=='\\overline' else _num(o)
     if o in _close:
         out = self.group()
-        return ('fn', {'|':'abs', '\\lfloor':'floor', '\\lceil':'ceil'}[o], out) if o in ('|', '\\lfloor', '\\lceil') else out
+        name = {'|':'abs', '\\lfloor':'floor', '\\lceil':'ceil'}.get(o)
+        return ('fn', name, out) if name else out
     if o and o[0]=='\\': return self.command(self.take())
     return self.named(self.take()) if re.fullmatch('[A-Za-z]', o) else self.refuse()
 
@@ -268,8 +302,10 @@ def tree(
 # %% ../../nbs/02_tasks.math.ipynb #value-ops
 _bits = 8192   # Larger fractions become 50-digit numbers
 
+def _size(v): return max(v.numerator.bit_length(), v.denominator.bit_length())
+
 def _fit(v, ctx):
-    if isinstance(v, Fraction): return v if max(v.numerator.bit_length(), v.denominator.bit_length())<=_bits else _mp(v, ctx)
+    if isinstance(v, Fraction): return v if _size(v)<=_bits else _mp(v, ctx)
     if not ctx.isinf(v) and v and (ctx.isnan(v) or abs(ctx.mag(v))>200_000): raise Unreadable('too large')
     return v
 
@@ -278,12 +314,13 @@ def _mp(v, ctx): return ctx.mpf(v.numerator)/v.denominator if isinstance(v, Frac
 def _pow(a, b, ctx):
     if isinstance(b, Fraction) and isinstance(a, Fraction):
         if not a and b<=0: raise Unreadable('zero to the power of zero' if not b else 'division by zero')
-        if b.denominator==1 and abs(b)*max(a.numerator.bit_length(), a.denominator.bit_length())<=_bits: return a**int(b)
+        if b.denominator==1 and abs(b)*_size(a)<=_bits: return a**int(b)
         if b.denominator%2 and b.denominator>1 and a<0: return (-1)**(b.numerator%2)*_pow(-a, b, ctx)
     a,b = _mp(a, ctx),_mp(b, ctx)
     if a and abs(b)*max(1, abs(ctx.mag(a)))>200_000: raise Unreadable('too large')
     return ctx.power(a, b)
 
+# %% ../../nbs/02_tasks.math.ipynb #value-fns
 def _call_fn(name, v, ctx):
     if name=='abs': return abs(v)
     if name in ('floor', 'ceil') and isinstance(v, Fraction): return Fraction(getattr(math, name)(v))
@@ -300,6 +337,12 @@ def _factorial(v, ctx):
     if not isinstance(v, Fraction) or v.denominator!=1 or not 0<=v<=20_000: raise Unreadable('factorial')
     return Fraction(math.factorial(int(v))) if v<=500 else ctx.factorial(int(v))
 
+def _choose(n, k):
+    whole = all(isinstance(o, Fraction) and o.denominator==1 and 0<=o<=2000 for o in (n, k))
+    if not whole: raise Unreadable('binomial')
+    return Fraction(math.comb(int(n), int(k)))
+
+# %% ../../nbs/02_tasks.math.ipynb #value-walk
 def _value(t, at, ctx, end):
     "Value of the tree `t` with the variables `at`: a `Fraction` where exact, else a number of `ctx`"
     if time.monotonic()>end: raise Unreadable('took too long')
@@ -323,10 +366,6 @@ def _value(t, at, ctx, end):
     if op=='choose': return _choose(*v)
     return v[0]/100 if op=='pct' else _mp(v[0], ctx)*ctx.pi/180
 
-def _choose(n, k):
-    if not all(isinstance(o, Fraction) and o.denominator==1 and 0<=o<=2000 for o in (n, k)): raise Unreadable('binomial')
-    return Fraction(math.comb(int(n), int(k)))
-
 # %% ../../nbs/02_tasks.math.ipynb #same
 _local = threading.local()
 
@@ -345,8 +384,11 @@ def _names_in(t):
 
 def _points(names):
     "Fixed points for these variables: three positive, two negative"
-    for k in range(5): yield {o:Fraction(rng_for('point', o, k).randint(1009, 4001), 1013)*(1 if k<3 else -1) for o in sorted(names)}, k<3
+    for k in range(5):
+        sign = 1 if k<3 else -1
+        yield {o:sign*Fraction(rng_for('point', o, k).randint(1009, 4001), 1013) for o in sorted(names)}, k<3
 
+# %% ../../nbs/02_tasks.math.ipynb #equal-at
 def _values(trees, at, digits, end):
     ctx = _ctx(digits)
     return [_value(o, at, ctx, end) for o in trees], ctx
@@ -392,7 +434,10 @@ def same(
 # %% ../../nbs/02_tasks.math.ipynb #split
 _deep = re.compile(r'\\begin\{\w+\}|\\end\{\w+\}|\\[{}]|\\.|[()\[\]{}]', re.S)
 
-def _step(o): return 1 if o in '([{' or o=='\\{' or o.startswith('\\begin') else -1 if o in ')]}' or o=='\\}' or o.startswith('\\end') else 0
+def _step(o):
+    "What the sign `o` adds to the depth"
+    if o in ('(', '[', '{', '\\{') or o.startswith('\\begin'): return 1
+    return -1 if o in (')', ']', '}', '\\}') or o.startswith('\\end') else 0
 
 def _split(s, pat):
     "`s` cut at the matches of `pat` that stand in no bracket: the parts and the cuts"
@@ -415,14 +460,18 @@ def _enclosed(s):
         if not depth: return (m[0], o[0], s[m.end():o.start()].strip()) if o.end()==len(s) else None
 
 # %% ../../nbs/02_tasks.math.ipynb #units
-_unit_table = {'m':'1 m meter metre', 'cm':'1/100 m centimeter centimetre', 'mm':'1/1000 m millimeter', 'km':'1000 m kilometer kilometre', 'inch':'1 in in', 'foot':'12 in ft feet',
-               'yard':'36 in yd', 'mile':'63360 in mi', 's':'1 s sec second', 'minute':'60 s min', 'hour':'3600 s hr h', 'day':'86400 s', 'week':'604800 s', 'year':'1 yr yr', 'month':'1 month',
-               'g':'1 g gram gm', 'kg':'1000 g kilogram', 'pound':'1 lb lb', 'ounce':'1 oz oz', 'dollar':'100 cent usd', 'cent':'1 cent', 'euro':'1 eur', 'degree':'1 deg deg', 'mph':'1 mph',
-               'liter':'1 l litre l', 'gallon':'1 gal gal', 'radian':'1 rad rad'}
+_unit_table = {'m':'1 m meter metre', 'cm':'1/100 m centimeter centimetre', 'mm':'1/1000 m millimeter',
+               'km':'1000 m kilometer kilometre', 'inch':'1 in in', 'foot':'12 in ft feet', 'yard':'36 in yd',
+               'mile':'63360 in mi', 's':'1 s sec second', 'minute':'60 s min', 'hour':'3600 s hr h', 'day':'86400 s',
+               'week':'604800 s', 'month':'1 month', 'year':'1 yr yr', 'g':'1 g gram gm', 'kg':'1000 g kilogram',
+               'pound':'1 lb lb', 'ounce':'1 oz oz', 'dollar':'100 cent usd', 'cent':'1 cent', 'euro':'1 eur',
+               'degree':'1 deg deg', 'radian':'1 rad rad', 'mph':'1 mph', 'liter':'1 l litre l', 'gallon':'1 gal gal'}
 _unit_of = {n:(v.split()[1], Fraction(v.split()[0])) for k,v in _unit_table.items() for n in [k, *v.split()[2:]]}
 _short = 'cm|mm|km|ft|in|yd|mi|kg|gm|lb|oz|sq|hr|mph|usd|deg'
-_tail = re.compile(rf'(.*[0-9)}}!])\s*((?:(?!(?:{"|".join(_names)})\b)[a-z]{{3,}}|\b(?:{_short})\b|(?<=[0-9])(?:{_short})\b)[a-z .]*?)\s*(?:\^?\s*\{{?([23])\}}?)?', re.I)
+_tail = re.compile(rf'(.*[0-9)}}!])\s*((?:(?!(?:{_any})\b)[a-z]{{3,}}|\b(?:{_short})\b|(?<=[0-9])(?:{_short})\b)'
+                   r'[a-z .]*?)\s*(?:\^?\s*\{?([23])\}?)?', re.I)
 
+# %% ../../nbs/02_tasks.math.ipynb #unit
 def _unit(s):
     "A unit's dimension, scale and power; None for a word that measures nothing"
     s = s.lower().replace('.', ' ').replace('miles per hour', 'mph').strip()
@@ -439,15 +488,18 @@ def _off_unit(s):
     return s, None
 
 # %% ../../nbs/02_tasks.math.ipynb #read-words
-_number_words = {o:i for i,o in enumerate('zero one two three four five six seven eight nine ten eleven twelve'.split())}
-_clock = re.compile(r'(?:\\text\{)?\s*([0-9]{1,3})\s*(?::\s*([0-9]{1,3})\s*(?::\s*([0-9]{1,3}))?)?\s*(?:\\text\{)?\s*(?:([ap])\.?\s*m\b\.?)?\s*\}?', re.I)
+_counting = 'zero one two three four five six seven eight nine ten eleven twelve'
+_number_words = {o:i for i,o in enumerate(_counting.split())}
+_clock = re.compile(r'(?:\\text\{)?\s*([0-9]{1,3})\s*(?::\s*([0-9]{1,3})\s*(?::\s*([0-9]{1,3}))?)?\s*'
+                    r'(?:\\text\{)?\s*(?:([ap])\.?\s*m\b\.?)?\s*\}?', re.I)
 _numeral = re.compile(r'(?:\\text\{)?\s*(-?[0-9A-Z.]+)\s*\}?\s*_\s*\{?\s*(?:\\text\{)?\s*([0-9]+|[a-z]+)\s*\}?\s*\}?')
 
 def _word(s):
     "The shape of `s` if it is a word, a time or a numeral in a base, else None"
-    if (m := _clock.fullmatch(s)) and (m[2] or m[4]): return ('time', int(m[1]), int(m[2] or 0), int(m[3] or 0), (m[4] or '').lower())
-    if m := _numeral.fullmatch(s):
-        if re.search('[0-9]', m[1]) and (m[2].isdigit() or m[2] in _number_words): return ('base', m[1].lstrip('0') or '0', _number_words.get(m[2], m[2] and int(m[2]) if m[2].isdigit() else 0))
+    if (m := _clock.fullmatch(s)) and (m[2] or m[4]):
+        return ('time', int(m[1]), int(m[2] or 0), int(m[3] or 0), (m[4] or '').lower())
+    if (m := _numeral.fullmatch(s)) and re.search('[0-9]', m[1]) and (m[2].isdigit() or m[2] in _number_words):
+        return ('base', m[1].lstrip('0') or '0', int(_number_words.get(m[2], m[2])))
     text = m[1] if (m := re.fullmatch(r'\\text\{([^{}]*)\}', s)) else None
     bare = (s if text is None else text).strip()
     if bare.lower() in _number_words: return ('leaf', _num(str(_number_words[bare.lower()])), None)
@@ -455,16 +507,19 @@ def _word(s):
     if text is not None and ',' in text: return None
     if m := re.fullmatch(r'\\overline\s*\{\s*([A-Z]+)\s*\}', s): return ('word', m[1])
     if text is not None and re.search('[A-Za-z]', text): return ('word', ' '.join(text.split()))
-    if re.fullmatch(r"[A-Za-z]{2,}(?:[ '-]+[A-Za-z]+)*", bare) and bare.lower() not in _names and (len(max(bare.split(), key=len))>3 or bare.isupper()): return ('word', ' '.join(bare.split()))
+    if not re.fullmatch(r"[A-Za-z]{2,}(?:[ '-]+[A-Za-z]+)*", bare) or bare.lower() in _names: return None
+    if len(max(bare.split(), key=len))>3 or bare.isupper(): return ('word', ' '.join(bare.split()))
 
 # %% ../../nbs/02_tasks.math.ipynb #read-relations
 _rel = r'<=|>=|!=|<|>|=|\\in(?![a-zA-Z])|\\approx(?![a-zA-Z])'
-_name = re.compile(r"[A-Za-z]{1,3}(?:_\{?\w+\}?)?'*|\\[a-z]+(?:_\{?\w+\}?)?|\\text\{[A-Za-z ]+\}|[a-zA-Z](?:\^\{?-1\}?)?'*\s*\(\s*[a-z]\s*\)|\(\s*[a-zA-Z]\s*(?:,\s*[a-zA-Z]\s*)+\)|[A-Za-z]{4,}")
+_name = re.compile(r"[A-Za-z]{1,3}(?:_\{?\w+\}?)?'*|\\[a-z]+(?:_\{?\w+\}?)?|\\text\{[A-Za-z ]+\}|[A-Za-z]{4,}|"
+                   r"[a-zA-Z](?:\^\{?-1\}?)?'*\s*\(\s*[a-z]\s*\)|\(\s*[a-zA-Z]\s*(?:,\s*[a-zA-Z]\s*)+\)")
 _oo = ('leaf', ('const', 'infty'), None)
 _minus_oo = ('leaf', ('neg', ('const', 'infty')), None)
 
 def _is_name(s): return bool(_name.fullmatch(s)) and s not in ('\\pi', 'pi', 'e', 'i')
 
+# %% ../../nbs/02_tasks.math.ipynb #relation
 def _relation(s):
     "An equation, or an inequality as the interval or chain that it is"
     parts,ops = _split(s, _rel)
@@ -474,27 +529,47 @@ def _relation(s):
     if '\\approx' in ops: parts,ops = parts[:(k := ops.index('\\approx'))+1],ops[:k]
     if not ops: return read(parts[0])
     if set(ops)=={'='}: return ('eq', tuple(parts))
-    if ops[0][0]=='>' and all(o[0]=='>' for o in ops): parts,ops = parts[::-1],[o.replace('>', '<') for o in ops[::-1]]
-    if all(o[0]=='<' for o in ops):
-        if len(ops)==2 and _is_name(parts[1]): return ('seq', '[('[ops[0]=='<'], '])'[ops[1]=='<'], read(parts[0]), read(parts[2]))
-        if len(ops)==1 and _is_name(parts[0]) and not _has_names(parts[1]): return ('seq', '(', '])'[ops[0]=='<'], _minus_oo, read(parts[1]))
-        if len(ops)==1 and _is_name(parts[1]) and not _has_names(parts[0]): return ('seq', '[('[ops[0]=='<'], ')', read(parts[0]), _oo)
+    if all(o[0]=='>' for o in ops): parts,ops = parts[::-1],[o.replace('>', '<') for o in ops[::-1]]
+    if all(o[0]=='<' for o in ops) and (out := _as_interval(parts, ops)): return out
     if ops==['!='] and _is_name(parts[0]):
         p = read(parts[1])
         return ('union', ('seq', '(', ')', _minus_oo, p), ('seq', '(', ')', p, _oo))
     return ('chain', tuple(ops), *(read(o) for o in parts))
 
+def _as_interval(parts, ops):
+    "The interval that `a < x <= b`, `x < a` or `a < x` stands for, or None"
+    left,right = '[('[ops[0]=='<'],'])'[ops[-1]=='<']
+    if len(ops)==2 and _is_name(parts[1]): return ('seq', left, right, read(parts[0]), read(parts[2]))
+    if len(ops)!=1: return None
+    if _is_name(parts[0]) and not _has_names(parts[1]): return ('seq', '(', right, _minus_oo, read(parts[1]))
+    if _is_name(parts[1]) and not _has_names(parts[0]): return ('seq', left, ')', read(parts[0]), _oo)
+
 def _has_names(s): return bool(_names_in(tree(s)))
 
 # %% ../../nbs/02_tasks.math.ipynb #read
+_grid = re.compile(r'[(\[]?\s*\\begin\{([pbB]?matrix|array)\}(?:\{[lcr|]*\})?(.*)\\end\{\1\}\s*[)\]]?', re.S)
+_grouped = re.compile(r'(?<![0-9.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9])')
+_grouped_here = re.compile(rf'{_grouped.pattern}(?=\s*(?:\\text|\\%|[a-zA-Z]|\.[0-9]))(?!,)')
+
+def _ungroup(s, pat=_grouped): return pat.sub(lambda m: m[0].replace(',', ''), s)
+
 def _matrix(s):
-    m = re.fullmatch(r'[(\[]?\s*\\begin\{([pbBv]?matrix|array)\}(?:\{[lcr|]*\})?(.*)\\end\{\1\}\s*[)\]]?', s, re.S)
+    m = _grid.fullmatch(s)
     if not m: raise Unreadable('environment')
-    rows = [[read(o) for o in _split(r, '&')[0]] for r in _split(m[2].strip().removesuffix('\\\\'), r'\\\\(?:\[[^\]]*\])?')[0]]
-    return ('matrix', *(('row', *o) for o in rows))
+    rows = _split(m[2].strip().removesuffix('\\\\'), r'\\\\(?:\[[^\]]*\])?')[0]
+    return ('matrix', *(('row', *(read(o) for o in _split(r, '&')[0])) for r in rows))
+
+def _leaf(s):
+    if '\\pm' in s or '\\mp' in s:
+        flip = lambda k: re.sub(r'\\(pm|mp)(?![a-zA-Z])', lambda m: '+-'[(m[1]=='mp')^k], s)
+        return ('list', _leaf(flip(False)), _leaf(flip(True)))
+    s,unit = _off_unit(s)
+    if re.fullmatch(r'-?[0-9]+(\.[0-9]+)?[eE][+-]?[0-9]{1,3}', s): return ('leaf', ('num', Fraction(s), ''), unit)
+    return ('leaf', tree(_ungroup(s)), unit)
 
 def _flat_list(items): return [p for o in items for p in (o[1:] if o[0]=='list' else [o])]
 
+# %% ../../nbs/02_tasks.math.ipynb #read-all
 def read(
     s: str,  # An answer, tidied
 ) -> tuple:
@@ -502,8 +577,8 @@ def read(
     if len(s)>2000: raise Unreadable('too long')
     if (out := _word(s)) is not None: return out
     if m := re.fullmatch(r'\\text\{([^{}]*)\}', s): s = m[1].strip()
-    if re.fullmatch(r'[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?', s.lstrip('-')): return ('leaf', tree(s.replace(',', '')), None)
-    parts = _split(re.sub(r'(?<![0-9])(?<!,)([1-9][0-9]{0,2}(?:,[0-9]{3})+)(?=\s*(?:\\text|\\%|[a-zA-Z]|\.[0-9]))(?!,)', lambda m: m[0].replace(',', ''), s), r'(?:[,;]|\b(?:and|or)\b)(?:\s*(?:and|or)\b)?')[0]
+    s = s.replace(',', '') if re.fullmatch(rf'-?{_grouped.pattern}(\.[0-9]+)?', s) else _ungroup(s, _grouped_here)
+    parts = _split(s, r'(?:[,;]|\b(?:and|or)\b)(?:\s*(?:and|or)\b)?')[0]
     if len(parts)>1: return ('list', *_flat_list(read(o) for o in parts))
     s = parts[0]
     if len(parts := _split(s, r'\\cup(?![a-zA-Z])')[0])>1: return ('union', *(read(o) for o in parts))
@@ -516,14 +591,6 @@ def read(
         if a=='\\{' or (a=='{' and len(items)>1): return ('set', *_flat_list(read(o) for o in items if o))
         if len(items)>1: return ('seq', a, b, *(read(o) for o in items))
     return _leaf(s)
-
-def _leaf(s):
-    if '\\pm' in s or '\\mp' in s:
-        return ('list', *(_leaf(re.sub(r'\\(pm|mp)(?![a-zA-Z])', lambda m: '+-'[(m[1]=='mp')^k], s)) for k in (False, True)))
-    s,unit = _off_unit(s)
-    if re.fullmatch(r'-?[0-9]+(\.[0-9]+)?[eE][+-]?[0-9]{1,3}', s): return ('leaf', ('num', Fraction(s), ''), unit)
-    s = re.sub(r'(?<![0-9.,])([1-9][0-9]{0,2})((?:,[0-9]{3})+)(?![0-9])', lambda m: m[0].replace(',', ''), s)
-    return ('leaf', tree(re.sub(r'\\text\{\s*\}', '', s)), unit)
 
 # %% ../../nbs/02_tasks.math.ipynb #leaves
 def _mark(t):
@@ -547,12 +614,15 @@ def _rounded(gold, ans, end):
 
 def _agree(a, b, end): return same(a, b, end) or _rounded(a, b, end)
 
+# %% ../../nbs/02_tasks.math.ipynb #leaf-units
 def _letter_unit(t):
     "A tree without a last factor such as `m` or `m^2` that can only be a unit, and that unit"
     last = t[-1] if t[0]=='*' else ('',)
-    name,power = (last[1][1], last[2][2]) if last[0]=='^' and last[1][0]=='var' and last[2][0]=='num' else (last[-1], '1')
-    if name not in ('m', 'g', 's', 'h', 'l') or power not in ('1', '2', '3') or 'var' not in (last[0], last[1][0]): return t, None
-    return t[:-1] if len(t)>3 else t[1], _unit(f'{name}^{power}')
+    base,power = (last[1], last[2][-1]) if last[0]=='^' else (last, '1')
+    if base[0]!='var' or base[1] not in ('m', 'g', 's', 'h', 'l') or power not in ('1', '2', '3'): return t, None
+    return t[:-1] if len(t)>3 else t[1], _unit(f'{base[1]}^{power}')
+
+def _scaled(t, unit): return ('*', t, ('num', unit[1], ''))
 
 def _same_leaf(g, a, asked, end):
     (gt,gm),(at,am),gu,au = _mark(g[1]),_mark(a[1]),g[2],a[2]
@@ -561,8 +631,7 @@ def _same_leaf(g, a, asked, end):
     if gu and not au: at,au = _letter_unit(at)
     if gu==_unit('degree') and not au and same(('deg', gt), at, end): return True
     if gu and au and gu!=au:
-        if gu[::2]!=au[::2]: return False
-        return same(('*', gt, _num(str(gu[1].numerator)), ('inv', _num(str(gu[1].denominator)))), ('*', at, _num(str(au[1].numerator)), ('inv', _num(str(au[1].denominator)))), end)
+        return gu[::2]==au[::2] and same(_scaled(gt, gu), _scaled(at, au), end)
     if gm==am: return _agree(gt, at, end)
     if _agree(g[1] if gm else gt, a[1] if am else at, end): return True
     if gm: return _agree(gt, at, end)
@@ -614,27 +683,32 @@ def _any_order(g, a, asked, end):
         left.pop(k)
     return True
 
+def _in_order(g, a, asked, end): return len(g)==len(a) and all(_matches(o, p, asked, end) for o,p in zip(g, a))
+
 def _unique(items, asked, end):
     out = []
     for o in items:
         if not any(_matches(p, o, asked, end) for p in out): out.append(o)
     return out
 
+# %% ../../nbs/02_tasks.math.ipynb #matches-all
 def _matches(g, a, asked, end):
     "Whether shape `a` answers shape `g`"
     if 'eq' in (g[0], a[0]): return _same_eq(g, a, asked, end)
-    if {g[0], a[0]}=={'list', 'set'} or (g[0]==a[0]=='set'): return _any_order(_unique(g[1:], asked, end), _unique(a[1:], asked, end) if a[0]=='set' else a[1:], asked, end)
+    if (g[0], a[0]) in (('list', 'set'), ('set', 'list'), ('set', 'set')):
+        one,two = (_unique(o[1:], asked, end) if o[0]=='set' else o[1:] for o in (g, a))
+        return _any_order(one, two, asked, end)
     if 'base' in (g[0], a[0]): return _same_base(g, a)
     if g[0]=='time' and g[2:4]==(0, 0) and g[4] and a[0]=='leaf': return same(_num(str(g[1])), a[1], end)
     if g[0]=='time' and a[0]=='time': return g[1:4]==a[1:4] and (g[4]==a[4] or not a[4] or not g[4])
     if g[0]!=a[0]: return False
     if g[0]=='leaf': return _same_leaf(g, a, asked, end)
     if g[0]=='list' and all(o[0]=='word' for o in g[1:]) and _order_asked.search(asked):
-        return len(g)==len(a) and all(_matches(o, p, asked, end) for o,p in zip(g[1:], a[1:]))
+        return _in_order(g[1:], a[1:], asked, end)
     if g[0] in ('list', 'union'): return _any_order(g[1:], a[1:], asked, end)
     if g[0]=='word': return g[1].casefold()==a[1].casefold()
     skip = {'seq':3, 'chain':2}.get(g[0], 1)
-    return g[1:skip]==a[1:skip] and len(g)==len(a) and all(_matches(o, p, asked, end) for o,p in zip(g[skip:], a[skip:]))
+    return g[1:skip]==a[1:skip] and _in_order(g[skip:], a[skip:], asked, end)
 
 def _same_base(g, a):
     "A numeral needs its digits and base; digits alone take the base that was asked for"
@@ -658,12 +732,13 @@ def _sympy_equal(g, a):
     from sympy import Expr, Integer, simplify
     from sympy.core.relational import Relational
     if any(isinstance(o, Relational) and simplify(o.lhs-o.rhs)==0 for o in (g, a)): return g==a
-    if not (isinstance(g, Expr) and isinstance(a, Expr)): return bool(check(g, a, float_rounding=12, timeout_seconds=None))
+    if not all(isinstance(o, Expr) for o in (g, a)): return bool(check(g, a, float_rounding=12, timeout_seconds=None))
     if g.free_symbols|a.free_symbols: return simplify(g-a)==Integer(0)
     u,v = g.doit().evalf(40),a.doit().evalf(40)
     if not (u.is_finite and v.is_finite): return u==v
     return bool(abs(u-v)<=max(abs(u), abs(v))*Integer(10)**-30)
 
+# %% ../../nbs/02_tasks.math.ipynb #judge-line
 def _judge_line(line):
     q = json.loads(line)
     try:
@@ -698,6 +773,7 @@ def _serve():
             os.write(out, _judge_line(line).encode())
             os._exit(0)
 
+# %% ../../nbs/02_tasks.math.ipynb #reap
 def _reap(out, jobs):
     "Collect ended children; of one that was cut off, say whether it had its share of the processor"
     while jobs:
@@ -705,16 +781,19 @@ def _reap(out, jobs):
         except ChildProcessError: return
         if not pid: return
         q = jobs.pop(pid, None)
-        if q and status: os.write(out, (json.dumps([q['id'], 'late' if used.ru_utime+used.ru_stime>q['timeout']/2 else 'starved'])+'\n').encode())
+        why = 'late' if q and used.ru_utime+used.ru_stime>q['timeout']/2 else 'starved'
+        if q and status: os.write(out, (json.dumps([q['id'], why])+'\n').encode())
 
 # %% ../../nbs/02_tasks.math.ipynb #worker-client
 class _Worker:
     "The judging process of this process: requests go down a pipe, a thread hands the answers out"
     def __init__(self):
-        env = dict(os.environ, PYTHONPATH=os.pathsep.join([str(Path(find_spec('honest').origin).parents[1]), os.environ.get('PYTHONPATH', '')]))
+        home = str(Path(find_spec('honest').origin).parents[1])
+        env = dict(os.environ, PYTHONPATH=os.pathsep.join([home, os.environ.get('PYTHONPATH', '')]))
         self.pid,self.lock,self.n,self.out,self.ready = os.getpid(),threading.Lock(),0,{},threading.Event()
-        self.p = subprocess.Popen([sys.executable, '-c', 'from honest.tasks.math import _serve; _serve()'], env=env, text=True, encoding='utf-8',
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        run = [sys.executable, '-c', 'from honest.tasks.math import _serve; _serve()']
+        self.p = subprocess.Popen(run, env=env, text=True, encoding='utf-8', stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         threading.Thread(target=self.listen, daemon=True).start()
 
     def listen(self):
@@ -728,7 +807,7 @@ class _Worker:
     def alive(self): return self.p.poll() is None and self.pid==os.getpid()
 
     def ask(self, gold, answer, timeout):
-        "True, False, `gold` if the gold answer cannot be read, `late`, or `starved` if the machine was too busy to tell"
+        "True, False, `gold` (it cannot be read), `late`, or `starved` (the machine was too busy to tell)"
         if not self.ready.wait(60) or not self.alive: raise OSError('no worker')
         slot = [threading.Event(), None]
         with self.lock:
@@ -742,6 +821,7 @@ class _Worker:
         if not done and not hasattr(os, 'fork'): self.p.kill()
         return slot[1] if done else 'late'
 
+# %% ../../nbs/02_tasks.math.ipynb #ask
 _worker,_worker_lock = None,threading.Lock()
 
 def _ask(gold, answer, timeout):
@@ -767,6 +847,7 @@ def verify(
     try: return _verdict(gold, answer, problem.question.lower(), time.monotonic()+.8*timeout)
     except Exception as e: return Verdict(False, f'cannot be compared ({type(e).__name__})')
 
+# %% ../../nbs/02_tasks.math.ipynb #verdict
 def _verdict(gold, answer, asked, end):
     g,a = tidy(gold),tidy(answer) if len(answer)<=_max_answer else ''
     if not a and answer.strip()==gold.strip(): return Verdict(True, 'same text')
@@ -900,14 +981,16 @@ def _system(rng):
     if a*d==b*c: return _system(rng)
     p,q = a*x+b*y,c*x+d*y
     _check((Fraction(p*d-b*q, a*d-b*c), Fraction(a*q-p*c, a*d-b*c))==(x, y))
-    return f'Solve the system {_plus((a, "x"), (b, "y"))} = {p} and {_plus((c, "x"), (d, "y"))} = {q}. Give the pair (x, y).', f'({x}, {y})'
+    one,two = f'{_plus((a, "x"), (b, "y"))} = {p}',f'{_plus((c, "x"), (d, "y"))} = {q}'
+    return f'Solve the system {one} and {two}. Give the pair (x, y).', f'({x}, {y})'
 
 def _quadratic(rng):
     p,q = _nz(rng, 15),_nz(rng, 15)
     if p==q: q = -q
     b,c = -(p+q),p*q
     _check(all(o*o+b*o+c==0 for o in (p, q)))
-    return f'Find all real solutions of {_plus((1, "x^2"), (b, "x"), (c, ""))} = 0. Separate them by a comma.', _text(*sorted((p, q)))
+    left = _plus((1, 'x^2'), (b, 'x'), (c, ''))
+    return f'Find all real solutions of {left} = 0. Separate them by a comma.', _text(*sorted((p, q)))
 
 def _choose_from(rng):
     n,k = rng.randint(6, 20),rng.randint(2, 5)
@@ -921,14 +1004,16 @@ def _series(rng):
     a,d,n = rng.randint(1, 30),rng.randint(2, 12),rng.randint(12, 60)
     last = a+(n-1)*d
     _check(sum(range(a, last+1, d))==n*(a+last)//2)
-    return f'What is the sum {a} + {a+d} + {a+2*d} + ... + {last}, whose terms form an arithmetic sequence?', n*(a+last)//2
+    terms = f'{a} + {a+d} + {a+2*d} + ... + {last}'
+    return f'What is the sum {terms}, whose terms form an arithmetic sequence?', n*(a+last)//2
 
 # %% ../../nbs/02_tasks.math.ipynb #gen-five
 def _crt(rng):
     m,n = rng.sample([5, 7, 8, 9, 11, 13, 17], 2)
     x = rng.randint(1, m*n-1)
     _check([o for o in range(m*n) if o%m==x%m and o%n==x%n]==[x])
-    return f'What is the least positive integer that leaves remainder {x%m} when divided by {m} and remainder {x%n} when divided by {n}?', x
+    both = f'remainder {x%m} when divided by {m} and remainder {x%n} when divided by {n}'
+    return f'What is the least positive integer that leaves {both}?', x
 
 def _rational_roots(rng):
     a,c,p,q = rng.randint(2, 7),rng.randint(1, 5),_nz(rng, 9),_nz(rng, 9)
@@ -936,18 +1021,22 @@ def _rational_roots(rng):
     if u==v: return _rational_roots(rng)
     A,B,C = a*c,-(a*q+c*p),p*q
     _check(all(A*o*o+B*o+C==0 for o in (u, v)))
-    return f'Find all solutions of {_plus((A, "x^2"), (B, "x"), (C, ""))} = 0. Separate them by a comma.', _text(*sorted((u, v)))
+    left = _plus((A, 'x^2'), (B, 'x'), (C, ''))
+    return f'Find all solutions of {left} = 0. Separate them by a comma.', _text(*sorted((u, v)))
 
+# %% ../../nbs/02_tasks.math.ipynb #gen-five-more
 def _vieta(rng):
     b,c = _nz(rng, 15),_nz(rng, 25)
     v = b*b-2*c
-    return f'Let r and s be the solutions, real or not, of {_plus((1, "x^2"), (b, "x"), (c, ""))} = 0. What is r^2 + s^2?', v
+    left = _plus((1, 'x^2'), (b, 'x'), (c, ''))
+    return f'Let r and s be the solutions, real or not, of {left} = 0. What is r^2 + s^2?', v
 
 def _balls(rng):
     r,b = rng.randint(3, 15),rng.randint(3, 15)
     v = Fraction(r*b*2, (r+b)*(r+b-1))
     _check(v==1-Fraction(math.comb(r, 2)+math.comb(b, 2), math.comb(r+b, 2)))
-    return f'A bag holds {r} red and {b} blue balls. Two are drawn at random without replacement. What is the probability that their colors differ? Give a fraction in lowest terms.', v
+    return (f'A bag holds {r} red and {b} blue balls. Two are drawn at random without replacement. '
+            'What is the probability that their colors differ? Give a fraction in lowest terms.', v)
 
 def _to_base(rng):
     b,n = rng.randint(3, 9),rng.randint(100, 3000)
@@ -966,11 +1055,15 @@ def _system_three(rng):
     return f'Solve the system {eqs[0]}, {eqs[1]}, {eqs[2]}. Give the triple (x, y, z).', f'({x}, {y}, {z})'
 
 def _recurrence(rng):
-    p,q,a,b,n,m = rng.randint(1, 5),rng.randint(1, 5),rng.randint(0, 9),rng.randint(1, 9),rng.randint(8, 14),rng.choice([97, 100, 101, 1000])
+    p,q,a,b,n = (rng.randint(*o) for o in ((1, 5), (1, 5), (0, 9), (1, 9), (8, 14)))
+    m = rng.choice([97, 100, 101, 1000])
     u,v = a,b
     for _ in range(n): u,v = v,p*v+q*u
-    return f'A sequence has a_0 = {a}, a_1 = {b} and a_(n+1) = {_plus((p, "a_n"), (q, "a_(n-1)"))}. What is the remainder when a_{n} is divided by {m}?', u%m
+    rule = _plus((p, 'a_n'), (q, 'a_(n-1)'))
+    return (f'A sequence has a_0 = {a}, a_1 = {b} and a_(n+1) = {rule}. '
+            f'What is the remainder when a_{n} is divided by {m}?', u%m)
 
+# %% ../../nbs/02_tasks.math.ipynb #gen-beyond-more
 def _inverse(rng):
     m = rng.randint(40, 999)
     a = rng.randint(3, m-1)
@@ -983,7 +1076,8 @@ def _crt_three(rng):
     m,n,k = rng.sample([7, 9, 11, 13, 16, 17, 19, 25], 3)
     x = rng.randint(1, m*n*k-1)
     _check([o for o in range(x%m, m*n*k, m) if o%n==x%n and o%k==x%k]==[x])
-    return f'What is the least positive integer that leaves remainders {x%m}, {x%n} and {x%k} when divided by {m}, {n} and {k}?', x
+    rests = f'{x%m}, {x%n} and {x%k} when divided by {m}, {n} and {k}'
+    return f'What is the least positive integer that leaves remainders {rests}?', x
 
 def _last_digits(rng):
     a,n = rng.randint(3, 99),rng.randint(200, 9999)
@@ -991,13 +1085,16 @@ def _last_digits(rng):
 
 def _coprime_count(rng):
     n,m = rng.randint(200, 1500),rng.choice([30, 42, 60, 66, 70, 210])
-    return f'How many integers from 1 to {n} have no prime factor in common with {m}?', sum(math.gcd(o, m)==1 for o in range(1, n+1))
+    count = sum(math.gcd(o, m)==1 for o in range(1, n+1))
+    return f'How many integers from 1 to {n} have no prime factor in common with {m}?', count
 
 # %% ../../nbs/02_tasks.math.ipynb #generate
 _kinds: dict[int,list[Callable]] = {
     1:[_add, _times, _divide, _one_step, _remainder], 2:[_order, _two_step, _fraction_sum, _percent_of, _gcd],
-    3:[_both_sides, _sequence, _lcm, _substitute, _divisors], 4:[_system, _quadratic, _choose_from, _power_mod, _series],
-    5:[_crt, _rational_roots, _vieta, _balls, _to_base], 6:[_system_three, _inverse], 7:[_recurrence, _crt_three], 8:[_last_digits, _coprime_count]}
+    3:[_both_sides, _sequence, _lcm, _substitute, _divisors],
+    4:[_system, _quadratic, _choose_from, _power_mod, _series],
+    5:[_crt, _rational_roots, _vieta, _balls, _to_base],
+    6:[_system_three, _inverse], 7:[_recurrence, _crt_three], 8:[_last_digits, _coprime_count]}
 
 def generate(
     seed: int,            # Names the stream
@@ -1014,4 +1111,5 @@ def generate(
         question,gold = kind(rng)
         key = digest(question)
         if (int(key, 16)%5==0)==(split=='test'): break
-    return Problem(f'math-{split}-{seed}-{difficulty}-{i}', 'math', difficulty, question, str(gold), 'math', split, 'generated', f'math-{key}', dict(kind=kind.__name__[1:]))
+    name,meta = f'math-{split}-{seed}-{difficulty}-{i}',dict(kind=kind.__name__[1:])
+    return Problem(name, 'math', difficulty, question, str(gold), 'math', split, 'generated', f'math-{key}', meta)
