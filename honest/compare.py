@@ -240,7 +240,8 @@ def compute(
     done = {k:make_pair(x, z, worst, n_resamples, [seed, *s]) for k,(x,z,s) in bar}
     domains,slices = ({k:p for (w,k),p in done.items() if w==what} for what in ('domain', 'ood'))
     inside = done['all', '']
-    tr = transfer({k:(p, before['ood'][k].get('random_floor') or 0.) for k,p in slices.items()}, floors)
+    floor = {k:before['ood'][k].get('random_floor') or after['ood'][k].get('random_floor') or 0. for k in slices}
+    tr = transfer({k:(p, floor[k]) for k,p in slices.items()}, floors)
     clear = {k:p for k,p in slices.items() if p.n and not tr[k]['at_floor']}
     return dict(inside=inside, overall=deltas(inside), per_domain={k:deltas(p) for k,p in domains.items()}, ood=tr,
                 transfer_ratio=transfer_ratio(inside, clear))
