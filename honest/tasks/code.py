@@ -84,7 +84,7 @@ def _rule(src, setup, known, at):
 
 @lru_cache(4096)
 def _plan(setup, tests):
-    "What to ask the program, and a rule for each test: `equal`, `assert` or `whole`, a text or source, and its first number"
+    "What to ask the program, and a rule for each: `equal`, `assert` or `whole`, a text, and the first number asked"
     asks,rules,known = [],[],_binds(setup)
     for src in tests:
         more,rule = _rule(src, setup, known, len(asks))
@@ -166,7 +166,8 @@ def _judge_stdin(program, gold, timeout):
 
 # %% ../../nbs/03_tasks.code.ipynb #judge-call
 _parts = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[+-]?[\d.][\w.+-]*|.", re.S)
-_usual = '\n'.join(['import bisect, collections, copy, functools, heapq, itertools, math, operator, random, re, string, sys',
+_usual = '\n'.join(['import bisect, collections, copy, functools, heapq, itertools, math, operator',
+                   'import random, re, string, sys',
                    *(f'from {o} import *' for o in 'typing collections functools heapq bisect itertools math'.split())])
 
 def _same_value(got, want):
@@ -238,8 +239,8 @@ def from_mbpp(
 _several = re.compile(r'\b(?:print|output|return|write)\b[^.\n]{0,80}\b(?:any|arbitrary)\b(?! (?:number|times?)\b)'
                       r'|\bfind any\b'
                       r'|\b(?:multiple|several|many|more than one)\b[^.\n]{0,80}\bany\b(?! (?:input|number|times?)\b)'
-                      r'|\bany (?:of them|of those|of these|(?:valid|correct|possible|optimal) \w+) (?:is|are|will be|would be) '
-                      r'(?:accept|allow|right|correct|fine)', re.I)
+                      r'|\bany (?:of them|of those|of these|(?:valid|correct|possible|optimal) \w+) '
+                      r'(?:is|are|will be|would be) (?:accept|allow|right|correct|fine)', re.I)
 _levels = {'introductory':3, 'interview':4, 'competition':5}
 
 def _big(s): return int(s) if len(s)<4300 else s
@@ -274,7 +275,8 @@ def _io(row):
     except (ValueError, TypeError, RecursionError): raise Skip('tests are not JSON') from None
     if not isinstance(io, dict) or not io.get('inputs') or not io.get('outputs'): raise Skip('no tests')
     a,b = io['inputs'],io['outputs']
-    if not (isinstance(a, list) and isinstance(b, list) and len(a)==len(b)): raise Skip('inputs and outputs do not pair')
+    lists = isinstance(a, list) and isinstance(b, list)
+    if not lists or len(a)!=len(b): raise Skip('inputs and outputs do not pair')
     return io
 
 def _solution(row):
@@ -317,27 +319,34 @@ def _grid(n): return lambda rng: ([[rng.randint(0, 9) for _ in range(n)] for _ i
 _templates = {1: [
  (_nums((-20, 20)), 'returns $a times `x` plus $b', 'def f(x): return $a*x+$b'),
  (_nums((0, 50)), 'returns the remainder of `x` squared divided by $c', 'def f(x): return x*x%$c'),
- (_word('abc', 1, 4), 'returns the string `s` repeated $a times, followed by its length plus $b', 'def f(s): return s*$a+str(len(s)+$b)'),
- (_nums((0, 60)), 'returns True if `x` is over $b and divisible by $a, else False', 'def f(x): return x>$b and x%$a==0')],
+ (_word('abc', 1, 4),
+  'returns the string `s` repeated $a times, followed by its length plus $b', 'def f(s): return s*$a+str(len(s)+$b)'),
+ (_nums((0, 60)),
+  'returns True if `x` is over $b and divisible by $a, else False', 'def f(x): return x>$b and x%$a==0')],
 2: [
  (_ints(-20, 40, 2, 8), 'returns the sum of the numbers in the list `a` that are divisible by $a',
   'def f(a): return sum(o for o in a if o%$a==0)'),
- (_word('abcdef', 3, 9), 'returns the string `s` reversed, keeping only every character whose index in `s` is a multiple of $a',
+ (_word('abcdef', 3, 9),
+  'returns the string `s` reversed, keeping only every character whose index in `s` is a multiple of $a',
   'def f(s): return s[::$a][::-1]'),
  (_ints(0, 50, 2, 7), 'returns the list of the numbers in `a` that are over $b, each multiplied by $a',
   'def f(a): return [o*$a for o in a if o>$b]'),
- (_nums((1, 999)), 'returns the sum of the decimal digits of `x` times $c', 'def f(x): return sum(map(int, str(x*$c)))')]}
+ (_nums((1, 999)),
+  'returns the sum of the decimal digits of `x` times $c', 'def f(x): return sum(map(int, str(x*$c)))')]}
 
 # %% ../../nbs/03_tasks.code.ipynb #templates-3
 _templates[3] = [
- (_word(string.ascii_lowercase, 2, 8), 'shifts each lower-case letter of `s` by $c places in the alphabet, around its end',
+ (_word(string.ascii_lowercase, 2, 8),
+  'shifts each lower-case letter of `s` by $c places in the alphabet, around its end',
   'def f(s): return "".join(chr((ord(o)-97+$c)%26+97) for o in s)'),
- (_ints(0, 9, 2, 8), 'moves the first $c elements of the list `a` to its end, one at a time, starting again from the front '
+ (_ints(0, 9, 2, 8),
+  'moves the first $c elements of the list `a` to its end, one at a time, starting again from the front '
   'when the list is shorter', '''\
 def f(a):
     k = $c%len(a)
     return a[k:]+a[:k]'''),
- (_ints(0, 40, 3, 9), 'returns the most frequent remainder when the numbers in `a` are divided by $c, the smallest of them '
+ (_ints(0, 40, 3, 9),
+  'returns the most frequent remainder when the numbers in `a` are divided by $c, the smallest of them '
   'if there are several', '''\
 def f(a):
     r = [o%$c for o in a]
@@ -349,7 +358,8 @@ def f(a):
 _templates[4] = [
  (_ints(-9, 20, 2, 9), 'returns the largest sum of $a neighbouring numbers in the list `a`, or None if it has fewer',
   'def f(a): return max((sum(a[i:i+$a]) for i in range(len(a)-$a+1)), default=None)'),
- (_ints(0, 25, 2, 9), 'returns the length of the longest run of neighbours in `a` in which each number is over the one before '
+ (_ints(0, 25, 2, 9),
+  'returns the length of the longest run of neighbours in `a` in which each number is over the one before '
   'by at most $b', '''\
 def f(a):
     best = n = 1
@@ -367,14 +377,16 @@ def f(x):
 
 # %% ../../nbs/03_tasks.code.ipynb #templates-5
 _templates[5] = [
- (_nums((5, 90)), 'returns in how many ways the amount `x` can be paid with coins of $a, $b and $c, in any number and '
+ (_nums((5, 90)),
+  'returns in how many ways the amount `x` can be paid with coins of $a, $b and $c, in any number and '
   'with no regard to order', '''\
 def f(x):
     w = [1]+[0]*x
     for c in {$a, $b, $c}:
         for i in range(c, x+1): w[i] += w[i-c]
     return w[x]'''),
- (_two(_word('abc', 2, 6)), 'returns the cheapest way to turn string `s` into `t`, when putting in or taking out a letter '
+ (_two(_word('abc', 2, 6)),
+  'returns the cheapest way to turn string `s` into `t`, when putting in or taking out a letter '
   'costs $a and changing one costs $b', '''\
 def f(s, t):
     d = [$a*j for j in range(len(t)+1)]
@@ -386,7 +398,8 @@ def f(s, t):
 
 # %% ../../nbs/03_tasks.code.ipynb #templates-5-grids
 _templates[5] += [
- (_grid(4), 'returns the least sum of a path through the square grid `a` (a list of rows) from the first cell of the first row '
+ (_grid(4),
+  'returns the least sum of a path through the square grid `a` (a list of rows) from the first cell of the first row '
   'to the last of the last, moving right or down, where each move down costs $b more', '''\
 def f(a):
     n = len(a)
@@ -409,7 +422,8 @@ def _draw(rng, difficulty):
     "A question without its example, its solution, and a maker of arguments"
     args,text,solution = rng.choice(_templates[difficulty])
     given = dict(a=rng.randint(2, 5), b=rng.randint(2, 30), c=rng.randint(3, 19))
-    text,solution = (string.Template(o).substitute(given) for o in (f'Write a Python function `f` that {text}.', solution))
+    def fill(o): return string.Template(o).substitute(given)
+    text,solution = fill(f'Write a Python function `f` that {text}.'),fill(solution)
     return text,solution,args
 
 @lru_cache(4096)
@@ -435,5 +449,6 @@ def generate(
     calls = tuple(dict.fromkeys(f"f({', '.join(map(repr, args(rng)))})" for _ in range(6)))
     tests = list(_tests(solution, calls))
     question = f'{text}\nFor example, {calls[0]} == {tests[0].split(" == ", 1)[1]}.'
-    return Problem(f'code-{seed}-{split}-{difficulty}-{i}', 'code', difficulty, question, dict(kind='asserts', setup='', tests=tests),
-                   'code', split, 'generated', f'code-{digest(text)}', dict(solution=solution))
+    gold = dict(kind='asserts', setup='', tests=tests)
+    return Problem(f'code-{seed}-{split}-{difficulty}-{i}', 'code', difficulty, question, gold, 'code', split,
+                   'generated', f'code-{digest(text)}', dict(solution=solution))

@@ -58,7 +58,8 @@ def _limit(job, jail, tasks):
     "Apply the limits of `job` to this process, which may have `tasks` siblings of the same user"
     import resource as r
     mb,cpu = 1<<20, int(job['timeout'])+2
-    limits = dict(AS=job['memory']*mb, CPU=cpu, FSIZE=job['disk']*mb, NOFILE=64, NPROC=tasks+job['processes'], CORE=0, STACK=64*mb)
+    limits = dict(AS=job['memory']*mb, CPU=cpu, FSIZE=job['disk']*mb, NOFILE=64, NPROC=tasks+job['processes'], CORE=0,
+                  STACK=64*mb)
     for k,v in limits.items():
         try: r.setrlimit(getattr(r, f'RLIMIT_{k}'), (v, v))
         except (ValueError, OSError, AttributeError): pass
@@ -68,7 +69,7 @@ def _limit(job, jail, tasks):
     if not jail: _filter()
 
 # %% ../../nbs/02a_tasks.sandbox.ipynb #filter
-_all = (424, 425, 434, 438)  # pidfd_send_signal, io_uring_setup, pidfd_open, pidfd_getfd; then ptrace, tkill and the like
+_all = (424, 425, 434, 438)  # pidfd_send_signal, io_uring_setup, pidfd_open, pidfd_getfd; then ptrace, tkill, …
 _nr = {'x86_64': (0xc000003e, dict(socket=41, kill=62, tgkill=234, refuse=(101, 129, 200, 297, 310, 311, *_all))),
        'aarch64': (0xc00000b7, dict(socket=198, kill=129, tgkill=131, refuse=(117, 130, 138, 240, 270, 271, *_all)))}
 
@@ -452,7 +453,7 @@ class _Server:
 
 # %% ../../nbs/02a_tasks.sandbox.ipynb #host-drain
 def _drain(server, pipes, cap, grace):
-    "What came through `pipes` (each at most `cap` bytes) and the server's report; `TimeoutError` after `grace` seconds without"
+    "What came through `pipes` (each at most `cap` bytes) and a report; `TimeoutError` if none in `grace` seconds"
     out,report,over,until = {o:bytearray() for o in pipes},None,False,time.monotonic()+grace
     with selectors.DefaultSelector() as sel:
         for o in (*pipes, server.sock): sel.register(o, selectors.EVENT_READ)
@@ -553,14 +554,15 @@ def run(
 ) -> Result:
     """Run `program` in a jailed process of its own; from any thread, and never raises for what the program does.
 
-    Not protected: the kernel itself, which a fault of its own could open (this is no virtual machine); other users of the
-    processor and of memory bandwidth while it runs; memory beyond `memory` in one process (up to `processes` more may each
-    take as much); what the program says of itself (`stdout`, `stderr`, and statements in `ask`, which it can bend; a value
-    that it must know it cannot guess). Without namespaces (macOS, some containers; a warning says so) also the files that
-    the user may read or write, and where there is no system-call filter either, the network and the user's other processes.
+    Not protected: the kernel itself, which a fault of its own could open (this is no virtual machine); other users
+    of the processor and of memory bandwidth while it runs; memory beyond `memory` in one process (up to `processes`
+    more may each take as much); what the program says of itself (`stdout`, `stderr`, and statements in `ask`, which
+    it can bend; a value that it must know it cannot guess). Without namespaces (macOS, some containers; a warning
+    says so) also the files that the user may read or write, and where there is no system- call filter either, the
+    network and the user's other processes.
     """
-    job = dict(program=program, timeout=timeout, memory=memory, processes=processes, disk=disk, ask=list(ask), loose=loose,
-               head=head, setup=setup, word=os.urandom(16).hex())
+    job = dict(program=program, timeout=timeout, memory=memory, processes=processes, disk=disk, ask=list(ask),
+               loose=loose, head=head, setup=setup, word=os.urandom(16).hex())
     with _gate:
         for last in (False, True):
             try:
