@@ -324,14 +324,26 @@ def _launch(job, fds, jail, tasks):
     raise OSError(said or 'no child')
 
 # %% ../../nbs/02a_tasks.sandbox.ipynb #watch
-def _watch(pid, ctl, until):
+def _cpu(pid):
+    "Processor seconds of another process; 0 where the system does not say"
+    try: return time.clock_gettime(~pid<<3 | 2)  # Linux's number for that process's own clock
+    except (OSError, OverflowError): return 0.
+
+def _left(pid, start, limit):
+    "Seconds until the child is to be looked at again; 0 when its time is over"
+    wall = time.monotonic()-start
+    if wall<limit: return limit-wall
+    cpu = _cpu(pid)
+    return max(limit-cpu, .01) if limit/20<cpu<limit and wall<4*limit else 0
+
+def _watch(pid, ctl, limit):
     "Wait for the child: empty when it ended, else `timeout` or `stopped`"
-    fd = os.pidfd_open(pid) if hasattr(os, 'pidfd_open') else None
+    fd,start = os.pidfd_open(pid) if hasattr(os, 'pidfd_open') else None,time.monotonic()
     with selectors.DefaultSelector() as sel:
         sel.register(ctl, selectors.EVENT_READ)
         if fd is not None: sel.register(fd, selectors.EVENT_READ)
         try:
-            while (left := until-time.monotonic())>0:
+            while left := _left(pid, start, limit):
                 seen = [k.fd for k,_ in sel.select(left if fd is not None else min(left, .002))]
                 if fd in seen or (fd is None and os.waitid(os.P_PID, pid, os.WEXITED|os.WNOHANG|os.WNOWAIT)): return ''
                 if seen: return 'stopped'
@@ -360,13 +372,16 @@ def _work(job, fds, ctl, jail, tasks):
         if home: os.chdir(home)
         pid = _launch(job, fds, jail, tasks)
         for fd in fds: os.close(fd)
-        why = _watch(pid, ctl, time.monotonic()+job['timeout'])
+        start = time.monotonic()
+        why = _watch(pid, ctl, job['timeout'])
+        wall = time.monotonic()-start
+        spent = min(wall, max(_cpu(pid), wall/4))
         for kill in (os.killpg, os.kill):
             try: kill(pid, signal.SIGKILL)
             except OSError: pass
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if not jail: _sweep()
-        return dict(code=code, why=why)
+        return dict(code=code, why=why, spent=spent)
     finally:
         if home: _remove(home)
 
@@ -483,6 +498,7 @@ class Result:
     values: tuple = ()       # Text (`canon`) of each value asked for, as far as it came; `! why` if not plain data
     why: str = ''            # `timeout`, `output`, `exit 1`, `signal 11`, `stopped early`, or what the sandbox lacked
     code: int|None = None    # Exit status; negative for a signal
+    spent: float = 0.        # Seconds of its time limit that it used
 
 # %% ../../nbs/02a_tasks.sandbox.ipynb #pool
 _gate = threading.BoundedSemaphore(max(2, os.cpu_count() or 2))
@@ -534,7 +550,7 @@ def _exchange(server, job, stdin, cap):
     try:
         _tell(server.sock, job, theirs)
         while theirs: os.close(theirs.pop())
-        return _drain(server, [r for r,_ in ends], cap, job['timeout']+10)
+        return _drain(server, [r for r,_ in ends], cap, 4*job['timeout']+10)
     finally:
         for fd in (*theirs, *(r for r,_ in ends)): os.close(fd)
 
@@ -542,7 +558,7 @@ def _exchange(server, job, stdin, cap):
 def run(
     program: str,           # Python source, run as `__main__`
     stdin: str = '',        # What it can read; nothing by default
-    timeout: float = 5.,    # Wall-clock seconds
+    timeout: float = 5.,    # Wall-clock seconds; more on a busy machine, up to four times
     memory: int = 512,      # MiB of address space for each process
     output: int = 4<<20,    # Bytes kept of each stream; a program that writes more is stopped
     processes: int = 8,     # Processes and threads beside the first
@@ -558,7 +574,7 @@ def run(
     of the processor and of memory bandwidth while it runs; memory beyond `memory` in one process (up to `processes`
     more may each take as much); what the program says of itself (`stdout`, `stderr`, and statements in `ask`, which
     it can bend; a value that it must know it cannot guess). Without namespaces (macOS, some containers; a warning
-    says so) also the files that the user may read or write, and where there is no system- call filter either, the
+    says so) also the files that the user may read or write, and where there is no system-call filter either, the
     network and the user's other processes.
     """
     job = dict(program=program, timeout=timeout, memory=memory, processes=processes, disk=disk, ask=list(ask),
@@ -591,4 +607,5 @@ def _result(word, texts, report):
     ended = lines[-1:]==['done'] and not why
     if not why and code: why = f'exit {code}' if code>0 else f'signal {-code}'
     if not why and not ended: why = 'stopped early'
-    return Result(not why, out, err, tuple(lines[1:-1] if ended else lines[1:]), why, code)
+    return Result(not why, out, err, tuple(lines[1:-1] if ended else lines[1:]), why, code,
+                  report.get('spent', 0.))
