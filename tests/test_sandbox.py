@@ -95,7 +95,7 @@ def state():
     "Open files of this process, its descendants but for idle servers, and folders that a sandbox left"
     servers = {str(o.proc.pid) for o in sandbox._idle}
     inner = {k for o in servers for k in family(o)[:1]} if sandbox._level=='jail' else set()
-    left = [o for o in os.listdir(tempfile.gettempdir()) if o.startswith('honest-')]
+    left = [o for o in os.listdir(tempfile.gettempdir()) if o.startswith('honest-program-')]
     return len(os.listdir('/proc/self/fd'))-len(servers), len(set(family())-servers-inner), left
 
 linux = pytest.mark.skipif(sys.platform!='linux', reason='reads /proc')

@@ -367,7 +367,7 @@ def _sweep():
 # %% ../../nbs/02a_tasks.sandbox.ipynb #work
 def _work(job, fds, ctl, jail, tasks):
     "Run one job to its end, and say how it ended"
-    home = None if jail=='root' else tempfile.mkdtemp(prefix='honest-')
+    home = None if jail=='root' else tempfile.mkdtemp(prefix='honest-program-')
     try:
         if home: os.chdir(home)
         pid = _launch(job, fds, jail, tasks)
