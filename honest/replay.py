@@ -36,16 +36,20 @@ def pick(
     return bisect_right(edges, rng.randrange(edges[-1]))
 
 # %% ../nbs/12_replay.ipynb #spread
+def _shares(ps):
+    "Shares of `ps`, by way of the largest so that no sum overflows; none when all are 0"
+    top = max(ps := [*ps], default=0.)
+    part = [p/top for p in ps] if top else []
+    total = math.fsum(part)
+    return [o/total for o in part]
+
 def entropy(ps: Iterable[float]) -> float:
     "Entropy in nats of the shares of `ps`; 0 for none"
-    w = whole(ps)
-    total = sum(w)
-    return -sum(q*math.log(q) for o in w if (q := o/total)) if total else 0.
+    return math.fsum(-q*math.log(q) for q in _shares(ps) if q)
 
 def top_share(ps: Iterable[float]) -> float:
     "Share of the largest of `ps`; 0 for none"
-    w = whole(ps)
-    return max(w)/sum(w) if any(w) else 0.
+    return max(_shares(ps), default=0.)
 
 # %% ../nbs/12_replay.ipynb #group-error
 def group_error(recs: list[Record]) -> float|None:
