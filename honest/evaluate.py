@@ -7,7 +7,7 @@ __all__ = ['default_seeds', 'eval_seeds', 'to_sample', 'Partial', 'ask_all', 'ta
            'full_eval', 'delta', 'brief']
 
 # %% ../nbs/20_evaluate.ipynb #imports
-import time
+import sys, time
 from collections import defaultdict
 from pathlib import Path
 
@@ -176,6 +176,7 @@ def evaluate(
         manifest=manifest(args, seeds['items'], [seeds_file]), seconds=round(time.time()-t0, 1), dry_run=dry_run)
     write_json(output, out, indent=None)
     if partial: partial.path.unlink(missing_ok=True)
+    if out['metrics']['format_rate']<.7 and not dry_run: print(f'format_rate {out["metrics"]["format_rate"]:.2f} is under 0.70: run "honest format-sft" (or calibration-sft) first', file=sys.stderr)
     return out
 
 def _results(near, far, policy, preset, name, tier, mode, samples, seeds, floors):

@@ -22,7 +22,7 @@ from .control import Band
 from .core import manifest, plain, read_json, write_json
 from .data import get_sampler
 from .env import Curriculum, Env, batch_logs
-from .policy import HFPolicy, check_adapter, is_prefilled, load_model, load_tokenizer, token_at
+from .policy import HFPolicy, check_adapter, is_prefilled, load_model, load_tokenizer, render_chat, token_at
 from .profiles import find_preset, resolve, tier_of
 from .rewards import Pay, credit as head_credit, reward_functions
 from .sft import add_lora, micro_batch
@@ -207,7 +207,9 @@ def preflight(policy: HFPolicy, env: Env, n: int = 8, copies: int = 4) -> dict:
     outs = policy([env.ask(o) for o in probs], temperature=1., seed=env.seed)
     recs = env.grade(probs, [o.text for o in outs], [o.tokens for o in outs], [o.truncated for o in outs])
     pays = [o for o in env.reward(recs) if o is not None]
-    out = dict(parse_rate=sum(o.verdict!='malformed' for o in recs)/len(recs), truncated=sum(o.truncated for o in outs)/len(outs),
+    tok = policy.tok
+    longest = max(len(tok(render_chat(tok, env.ask(o))).input_ids) for o in probs[::copies])
+    out = dict(longest_prompt=longest, logits_gb=round(8*(longest+policy.max_new_tokens)*len(tok)*12/1e9, 2), parse_rate=sum(o.verdict!='malformed' for o in recs)/len(recs), truncated=sum(o.truncated for o in outs)/len(outs),
                longest=max(o.tokens for o in outs), limit=policy.max_new_tokens, spread=len(set(pays))>1)
     if out['truncated']==1: raise ValueError(f'every completion is cut off at {policy.max_new_tokens} tokens: raise --max-completion-length')
     if out['parse_rate']==0: raise ValueError('no completion keeps the protocol: warm the model up with "honest calibration-sft" and pass --init-adapter')
@@ -310,6 +312,8 @@ def make_trainer(model, tok, env: Env, st: dict, output_dir, credit='sequence', 
     "The trainer of a run, with its guards"
     small = model.num_parameters()<2e7
     world = int(os.environ.get('WORLD_SIZE', 1))
+    if world==1 and model.device.type=='cpu' and 'ACCELERATE_MIXED_PRECISION' in os.environ:
+        print('accelerate launch runs one process on a CPU, whatever --num_processes says; for several use torchrun --nproc_per_node N -m honest train-grpo ...')
     cfg = trl_config(st, output_dir, seed, scale_rewards, report_to, small, model.device.type, save_steps, world)
     rows = Dataset.from_dict({'prompt':[[dict(role='user', content='drawn when asked')]]*(st['prompts']*st['max_steps'])})
     guards = [AdaptiveBetaCallback(), KLEarlyStopCallback(), RewardHealthCallback(), ConfidenceCollapseCallback(), StopSignalCallback(), LineCallback()]

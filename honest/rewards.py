@@ -16,9 +16,18 @@ from .core import Record
 # %% ../nbs/09_rewards.ipynb #rules
 _eps = 1e-3   # The logarithmic score is clipped here, to stay finite
 
-def brier(c, y): return 1-(c-y)**2
-def log_score(c, y): return 1-math.log(max(c if y else 1-c, _eps))/math.log(_eps)
-def spherical(c, y): return (c if y else 1-c)/math.hypot(c, 1-c)
+def brier(c, y):
+    "`1 - (c - y)**2`, in [0, 1] (Brier 1950, turned so that more is better)"
+    return 1-(c-y)**2
+
+def log_score(c, y):
+    "Logarithmic score of `c`, clipped at 0.001 and scaled into [0, 1] (Good 1952)"
+    return 1-math.log(max(c if y else 1-c, _eps))/math.log(_eps)
+
+def spherical(c, y):
+    "Spherical score of `c`, in [0, 1] (Gneiting and Raftery 2007, §4.1)"
+    return (c if y else 1-c)/math.hypot(c, 1-c)
+
 rules = {'brier':brier, 'log':log_score, 'spherical':spherical}
 
 # %% ../nbs/09_rewards.ipynb #pay

@@ -91,10 +91,12 @@ def target_confidence(
     v = (k+.5)/(n+1) + rng.gauss(0, .02) if kind=='accuracy' else rng.gauss(.93 if y else .07, .04)
     return round(min(max(v, .01), .99), 2)
 
-def with_confidence(text: str, c: float, h: float = None) -> str:
-    "`text` with the number between its confidence tags replaced, cut there, and a hindsight tag added if asked for"
-    head = text[:text.index('<confidence>')]
-    return head + f'<confidence>{c:.2f}</confidence>' + ('' if h is None else f'<hindsight>{h:.2f}</hindsight>')
+def with_confidence(text: str, c: float, r: float = None, h: float = None) -> str:
+    "`text` with the numbers between its confidence tags replaced, and its hindsight tag replaced, added or taken away"
+    text = re.sub(r'<hindsight>[^<]*</hindsight>', '', text)
+    text = re.sub(r'<confidence>[^<]*', f'<confidence>{c:.2f}', text)
+    if r is not None: text = re.sub(r'<refined_confidence>[^<]*', f'<refined_confidence>{r:.2f}', text)
+    return text + ('' if h is None else f'<hindsight>{h:.2f}</hindsight>')
 
 # %% ../nbs/18_sft.ipynb #calibration-examples
 def calibration_examples(
@@ -118,8 +120,8 @@ def _example(prob, rec, k, n, rng, kind, abstain_frac, hindsight_frac, anchor, m
     "The training text made of one judged answer"
     give_up,tagged = k==0 and rng.random()<abstain_frac, rng.random()<hindsight_frac
     if give_up: return Example(prompt(prob, mode), '<abstain/>', 'all')
-    c,h = (target_confidence(rec.y, k, n, kind, rng) for _ in range(2))
-    text = with_confidence(rec.text if rec.text.lstrip().startswith('<reasoning>') else '<reasoning>'+rec.text, c, h if tagged else None)
+    c,r,h = (target_confidence(rec.y, k, n, kind, rng) for _ in range(3))
+    text = with_confidence(rec.text if rec.text.lstrip().startswith('<reasoning>') else '<reasoning>'+rec.text, c, r, h if tagged else None)
     return Example(prompt(prob, mode, tagged), text, 'all' if rec.y and anchor else 'confidence')
 
 # %% ../nbs/18_sft.ipynb #lora

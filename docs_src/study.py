@@ -1,0 +1,135 @@
+"""One factor at a time on the embedded model: each arm and seed is a job, finished jobs are kept, and the table is made from them.
+
+    python docs_src/study.py training --seeds 5      # run what is missing, then write docs_src/results/nano_training.json and .md
+    python docs_src/study.py pillars --seeds 5
+    python docs_src/study.py training --table        # only the table
+"""
+import argparse, time
+from pathlib import Path
+
+import numpy as np
+
+from honest.core import progress, read_json, write_json
+from honest.metrics import battery
+
+pay = dict(w_acc=1.5, w_cal=1.)
+training = {
+    'warm-up only': dict(grpo=None),
+    'sequence credit, no std, 1.5:1': dict(),
+    'segment credit': dict(grpo=dict(credit='segment')),
+    'group std': dict(grpo=dict(scale_rewards='group')),
+    'batch std': dict(grpo=dict(scale_rewards='batch')),
+    'weights 1:1': dict(pay=dict(w_acc=1., w_cal=1., i_know=True)),
+    'weights 2:1': dict(pay=dict(w_acc=2., w_cal=1.)),
+    'no warm-up': dict(sft=None),
+    'verdict targets, warm-up only': dict(sft=dict(target='verdict'), grpo=None),
+    'verdict targets': dict(sft=dict(target='verdict')),
+    'unanchored warm-up, only': dict(sft=dict(anchor=False), grpo=None),
+}
+smc,cpr,gss = dict(smc={}),dict(replay={}),dict(self_play={})
+pillars = {
+    'vanilla': dict(),
+    'HCR legacy': dict(grpo=dict(hindsight_mode='legacy')),
+    'CPR': dict(grpo=dict(pillars=cpr)),
+    'SMC': dict(grpo=dict(pillars=smc)),
+    'GSS': dict(grpo=dict(pillars=gss)),
+    'HCR + SMC': dict(grpo=dict(hindsight_mode='legacy', pillars=smc)),
+    'HCR + CPR + SMC': dict(grpo=dict(hindsight_mode='legacy', pillars=smc|cpr)),
+    'all four': dict(grpo=dict(hindsight_mode='legacy', pillars=smc|cpr|gss)),
+}
+
+def warm_up(home, seed, sft):
+    "The warm-up's adapter, made once for each seed and setting; None for none"
+    from honest.sft import calibration_sft
+    if sft is None: return None
+    out = home/f'sft-{seed}-{"-".join(map(str, sft.values())) or "default"}'
+    if not (out/'sft_summary.json').exists(): calibration_sft('nano', output_dir=str(out), data_dir=str(home/'world/data/processed'), seed=seed, **sft)
+    return str(out)
+
+def evaluated(home, name, adapter, hindsight=False):
+    "Results of a full evaluation on the same items for all"
+    from honest.evaluate import full_eval
+    out = home/f'{name}.json'
+    if not out.exists():
+        full_eval(str(out), model_id='nano', adapter_path=adapter, data_dir=str(home/'world/data/processed'), ood_dir=str(home/'world/eval/ood'), samples=100, ood_samples=200,
+                  seeds_file=str(home/'eval_seeds.json'), hindsight=hindsight)
+    return read_json(out)
+
+def job(home, arm, cfg, seed):
+    "Train one arm with one seed; the path of its results"
+    from honest.grpo import train_grpo
+    from honest.rewards import Pay
+    tag = f'{seed}-' + ''.join(o if o.isalnum() else '_' for o in arm)
+    if (home/f'{tag}.json').exists(): return
+    t0,adapter = time.time(),warm_up(home, seed, cfg.get('sft', {}))
+    if cfg.get('grpo', {}) is not None:
+        run = home/f'run-{tag}'
+        on = str(run) if any(run.glob('checkpoint-*/optimizer.pt')) else None
+        train_grpo('nano', data_dir=str(home/'world/data/processed'), output_dir=str(run), init_adapter=adapter, resume_from=on, seed=seed, pay=Pay(**pay | cfg.get('pay', {})), **cfg.get('grpo', {}))
+        adapter = str(run/'final_adapters')
+    evaluated(home, tag, adapter, cfg.get('grpo', {}) and cfg['grpo'].get('hindsight_mode')=='legacy')
+    print(f'{arm}, seed {seed}: {time.time()-t0:.0f} s', flush=True)
+
+def items(run):
+    "Item id -> (confidence, right) of a run; a malformed answer counts as sure and wrong, an abstention as .5 and wrong"
+    def cy(o): return (o['c'], o['y']) if o['y'] is not None else (.5 if o['verdict']=='abstained' else 1., 0.)
+    return {o['id']:cy(o) for k,v in run['in_distribution'].items() if k!='metrics' for o in v['samples']}, {o['id']:cy(o) for v in run['ood'].values() for o in v['samples']}
+
+measures = dict(brier=lambda c, y: np.mean((c-y)**2), ece=lambda c, y: battery(c, y)['ece'], auroc=lambda c, y: battery(c, y)['auroc'], accuracy=lambda c, y: np.mean(y))
+
+def against(base, runs, n=400, seed=42):
+    "Mean over seeds of each measure and of its difference from `base`, with an interval that resamples seeds and items"
+    rng,out,ids = np.random.default_rng(seed),{},sorted(base)
+    arr = lambda d: tuple(np.array([d[i][k] for i in ids]) for k in (0, 1))
+    b,rs = arr(base),[arr(o) for o in runs]
+    for name,f in measures.items():
+        point = np.mean([f(*o) for o in rs])
+        reps = []
+        for _ in range(n):
+            at = rng.integers(0, len(ids), len(ids))
+            some = [rs[k] for k in rng.integers(0, len(rs), len(rs))]
+            reps.append(np.mean([f(c[at], y[at]) for c,y in some]) - f(b[0][at], b[1][at]))
+        lo,hi = np.nanpercentile(reps, [2.5, 97.5])
+        out[name] = dict(value=round(float(point), 4), delta=round(float(point-f(*b)), 4), lo=round(float(lo), 4), hi=round(float(hi), 4))
+    return out
+
+def rows(home, arms, seeds):
+    "One row an arm with finished jobs: in-distribution and OOD against the untrained model"
+    near,far = items(evaluated(home, 'untrained', None))
+    out = {}
+    for arm in progress(arms, 'table'):
+        files = [home/(f'{s}-' + ''.join(o if o.isalnum() else '_' for o in arm)+'.json') for s in range(1, seeds+1)]
+        done = [read_json(o) for o in files if o.exists()]
+        if not done: continue
+        parts = [items(o) for o in done]
+        out[arm] = dict(seeds=len(done), in_distribution=against(near, [o[0] for o in parts]), ood=against(far, [o[1] for o in parts]),
+                        format_rate=round(float(np.mean([o['overall']['format_rate'] for o in done])), 4), abstain={d:round(float(np.mean([o['per_difficulty'][d]['abstain_rate'] for o in done])), 4) for d in '15'})
+    return out
+
+def markdown(out):
+    cell = lambda o: f'{o["delta"]:+.3f} [{o["lo"]:+.3f}, {o["hi"]:+.3f}]'
+    head = '| arm | seeds | ΔBrier | ΔECE | ΔAUROC | Δaccuracy | OOD ΔBrier | OOD Δaccuracy |\n|---|---|---|---|---|---|---|---|'
+    return '\n'.join([head, *(f'| {k} | {o["seeds"]} | ' + ' | '.join(cell(o['in_distribution'][m]) for m in ('brier', 'ece', 'auroc', 'accuracy')) + f' | {cell(o["ood"]["brier"])} | {cell(o["ood"]["accuracy"])} |' for k,o in out.items())])+'\n'
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument('study', choices=('training', 'pillars'))
+    p.add_argument('--seeds', type=int, default=5)
+    p.add_argument('--arms', help='names, separated by semicolons; all when not given')
+    p.add_argument('--home', default='study', help='folder of the jobs')
+    p.add_argument('--table', action='store_true', help='run nothing, write the table')
+    a = p.parse_args()
+    home,arms = Path(a.home),dict(training=training, pillars=pillars)[a.study]
+    if not (home/'world').exists():
+        from honest.nano import write_world
+        write_world(str(home/'world'), n_test=100, n_ood=200)
+    if not a.table:
+        wanted = a.arms.split(';') if a.arms else list(arms)
+        for seed in range(1, a.seeds+1):
+            for arm in wanted: job(home, arm, arms[arm], seed)
+    out,where = rows(home, arms, a.seeds),Path(__file__).parent/'results'
+    write_json(where/f'nano_{a.study}.json', out)
+    (where/f'nano_{a.study}.md').write_text(markdown(out), encoding='utf-8')
+    print(markdown(out))
+
+if __name__=='__main__': main()
