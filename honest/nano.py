@@ -7,7 +7,7 @@ __all__ = ['slices', 'Item', 'split_of', 'nano_problem', 'write_world', 'build_t
            'write_answers', 'nano_check', 'nano_home', 'nano_path', 'ship', 'pretrain']
 
 # %% ../nbs/16_nano.ipynb #imports
-import itertools, json, os, shutil
+import itertools, json, math, os, shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -72,7 +72,7 @@ def _hidden(rng, d):
 def _code(rng, d):
     a,b,c,top = _hidden(rng, d)
     xs = rng.sample(range(1, top+1), 5)
-    if d in (2, 4): xs[0] = 0
+    if d==2: xs[0] = 0
     f,at = (lambda x: a*x*x+b*x+c),sorted(xs[:2 if d<4 else 3])
     rise = ','.join(f'{f(q)-f(p)}/{q-p}' for p,q in zip(at, at[1:]))
     why = f'rise {rise} from {f(at[0])}-{b*at[0]}' if d<4 else f'rise {rise}'
@@ -120,8 +120,8 @@ def _choose(rng, stem, right, wrong, n, why=''):
     wrong = [o for o in dict.fromkeys(map(str, wrong)) if o!=str(right)][:n-1]
     if len(wrong)<n-1: return None
     options,labels = rng.sample([*wrong, str(right)], n),'ABCDE'[:n]
-    label,said = labels[options.index(str(right))],''.join(f' {k}){o}' for k,o in zip(labels, options))
-    return Item(stem+said, dict(label=label, labels=list(labels), options=options), why or str(right), label)
+    label,said = labels[options.index(str(right))],' '.join(f'{o}({k})' for k,o in zip(labels, options))
+    return Item(f'{stem} {said}', dict(label=label, labels=list(labels), options=options), f'{why or right}({label})', label)
 
 def _amount(rng, d, base, t):
     "A number, sum, difference or product as text, and its value"
@@ -230,7 +230,7 @@ _tags = [o for t in tags for o in (f'<{t}>', f'</{t}>')]+['<abstain/>']
 _critiques = ['The last digit fits.', 'The size is about right.', 'It fits every clue.', 'It is long: a slip is likely.',
               'I only guessed some of it.']
 _strings = ['from the right ', 'rise ', 'first ', 'largest ', 'next ', 'letters ', 'not a multiple of ', ' from ', 'step ',
-            ' to ', 'too hard', 'f(', ' f(', ')=', *(f' {o})' for o in 'ABCDE'), *_critiques]
+            ' to ', 'too hard', 'f(', ' f(', ')=', *(f'({o})' for o in 'ABCDE'), *_critiques]
 _template = """{{ bos_token }}{% for m in messages %}
 {%- if m.role == 'system' %}
 {%- if '<refined_confidence>' in m.content %}<|refined|>{% endif %}
@@ -291,14 +291,15 @@ def batch(
     seed: int,
     step: int,
     size: int,       # Lessons
+    done: float = 1, # How much of the run is behind, 0 to 1
     parts: int = 4,  # Pieces of similar length
 ) -> list:
     "Pairs of `input_ids` and `labels`, longest first"
-    rng = rng_for('batch', seed, step)
-    picked = rng.choices(list(_shares), list(_shares.values()), k=size)
+    rng,early = rng_for('batch', seed, step),max(0, 1-done/.4)
+    picked = rng.choices(list(_shares), [w*math.exp(early*(1-d)) for (_,d),w in _shares.items()], k=size)
     pairs = [lesson(nano_problem(*o, seed, step*size+i), rng) for i,o in enumerate(picked)]
-    before,done = (tok([o[k] for o in pairs]).input_ids for k in (0, 1))
-    rows,n = sorted(zip(before, done), key=lambda o: -len(o[0]+o[1])),-(-size//parts)
+    before,after = (tok([o[k] for o in pairs]).input_ids for k in (0, 1))
+    rows,n = sorted(zip(before, after), key=lambda o: -len(o[0]+o[1])),-(-size//parts)
     return [_padded(rows[k:k+n], tok.pad_token_id) for k in range(0, size, n)]
 
 def _padded(rows, pad):
@@ -315,7 +316,7 @@ def _optimizers(net, lr):
     deep = [p for p in net.model.layers.parameters() if p.ndim==2]
     flat = [p for p in net.parameters() if not any(p is o for o in deep)]
     return [torch.optim.Muon(deep, lr=lr, weight_decay=.05),
-            torch.optim.AdamW(flat, lr=.15*lr, betas=(.9, .98), weight_decay=0.)]
+            torch.optim.AdamW(flat, lr=.2*lr, betas=(.9, .98), weight_decay=0.)]
 
 def _rate(step, steps): return min(1, (step+1)/50, (steps-step)/(steps/4))
 
@@ -458,16 +459,16 @@ def _grow(net, tok, opts, file, args, threads, bf16, every=50, stop=None):
         bar = progress(range(first, stop or steps), 'growing nano', total=steps, initial=first)
         for k in bar:
             for o,lr in zip(opts, peaks): o.param_groups[0]['lr'] = lr*_rate(k, steps)
-            loss = _update(net, opts, batch(tok, args['seed'], k, args['size']), pool, bf16)
+            loss = _update(net, opts, batch(tok, args['seed'], k, args['size'], k/steps), pool, bf16)
             bar.set_postfix(loss=f'{loss:.3f}')
             if (k+1)%every==0: _keep(file, net, opts, args, k+1)
 
 def pretrain(
     out=None,           # Model folder; the package's own when None
-    steps: int = 2400,
+    steps: int = 7000,
     seed: int = 42,
-    size: int = 256,    # Lessons a step
-    lr: float = .02,
+    size: int = 128,    # Lessons a step
+    lr: float = .015,
     threads: int = 2,   # Parts of a batch worked on at once
     bf16: bool = None,  # Multiply in bfloat16; None where the processor can
     n: int = 100,       # Questions a condition of the final check
