@@ -121,7 +121,9 @@ def plot_curve(name: str, rows: list[dict], label: str = ''):
     if name=='reward_curve': _reward_band(ax, rows)
     if name=='kl_curve' and not lost:
         for y,sty in ((.05, ':'), (.2, '--')): ax.axhline(y, color=grey, lw=1, ls=sty, label=f'{y}: beta rises' if y<.1 else f'{y}: warning')
-    if len(lost)==len(wanted): ax.text(.5, .5, f'not logged in this run:\n{", ".join(lost)}', ha='center', va='center', transform=ax.transAxes, color=grey)
+    if len(lost)==len(wanted):
+        ax.text(.5, .5, f'not logged in this run:\n{", ".join(lost)}', ha='center', va='center', transform=ax.transAxes, color=grey)
+        ax.set(xticks=[], yticks=[])
     elif len(wanted)-len(lost)>1 or name=='kl_curve': ax.legend(frameon=False, fontsize=7)
     ax.set(xlabel='step', ylabel=ylabel, title=label)
     ax.title.set_fontsize(9)

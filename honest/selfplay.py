@@ -10,7 +10,7 @@ import math, random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from .core import Problem, Record, digest, rng_for
+from .core import Problem, Record, Skip, digest, rng_for
 from .replay import by_problem, entropy, pick, say
 from .tasks import code, logic, math as maths
 
@@ -87,7 +87,7 @@ class SelfPlay:
     "A source of which a learning proposer writes part"
     source: object                     # The source that is wrapped
     generators: dict = None            # domain -> `fn(seed, i, difficulty) -> Problem`; those of `honest.tasks` when None
-    mutators: dict = None              # name -> `fn(problem, rng) -> Problem|None`
+    mutators: dict = None              # name -> `fn(problem, rng) -> Problem`, or None or `Skip` when it declines
     difficulties: tuple = (1, 2, 3, 4, 5)
     share: float = .25                 # Share of draws that the proposer writes, in [0, 1)
     tau: float = .05                   # Temperature of the policy, in units of pay
@@ -132,9 +132,14 @@ class SelfPlay:
         plain = Arm(arm.domain, arm.difficulty)
         for _ in range(self.tries if arm!=plain else 1):
             base = self.generators[arm.domain](stream, rng.randrange(10**9), arm.difficulty)
-            new = base if arm==plain else self.mutators[arm.how](base, rng_for(base.id, arm.how, rng.random()))
+            new = base if arm==plain else _mutated(self.mutators[arm.how], base, rng_for(base.id, arm.how, rng.random()))
             if new is not None: return _marked(new, arm)
         return _marked(base, plain)
+
+def _mutated(f, problem, rng):
+    "What mutator `f` makes of `problem`; None when it declines"
+    try: return f(problem, rng)
+    except Skip: return None
 
 def _marked(problem, arm): return replace(problem, meta=problem.meta | dict(arm=arm.name))
 

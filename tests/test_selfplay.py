@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from honest.core import Problem, Record, plain, rng_for
+from honest.core import Problem, Record, Skip, plain, rng_for
 from honest.data import Sampler
 from honest.env import Curriculum, Env
 from honest.protocol import render
@@ -153,8 +153,10 @@ def test_real_generators_through_the_judge(domain):
 def test_mutators_are_arms_and_a_refusal_falls_back():
     seen = []
     def double(problem, rng): seen.append(rng.random()); return replace(problem, id=problem.id+'-m')
-    src = new(mutators=dict(double=double, never=lambda p, rng: None))
-    assert len(src.arms)==3*5*3
+    def skips(problem, rng): raise Skip('no')
+    src = new(mutators=dict(double=double, never=lambda p, rng: None, skips=skips))
+    assert len(src.arms)==3*5*4
+    assert src.propose(Arm('math', 1, 'skips'), rng_for(1)).meta['arm']=='math/1/generate'
     p,q = src.propose(Arm('code', 2, 'double'), rng_for(1)),src.propose(Arm('code', 2, 'never'), rng_for(1))
     assert p.id.endswith('-m') and p.meta['arm']=='code/2/double'
     assert q.meta['arm']=='code/2/generate'
