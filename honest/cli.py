@@ -246,8 +246,8 @@ def train_grpo(
     kw = dict(locals())
     from honest.rewards import Pay
     pay = Pay(**{k:kw.pop(k) for k in reward})
-    chosen = dict(replay=dict(size=replay_size, mix=replay_mix, alpha=replay_alpha) if replay_priority else None, smc=dict(min_episodes_at_max=smc_min_episodes_at_max) if self_mutate else None,
-                  self_play=dict(mix=self_play_mix) if self_play else None)
+    chosen = dict(replay=dict(size=replay_size, mix=replay_mix, alpha=replay_alpha) if replay_priority else None, smc=dict(min_episodes=smc_min_episodes_at_max) if self_mutate else None,
+                  self_play=dict(share=self_play_mix) if self_play else None)
     kw = given(kw, 'hindsight', 'dry_run', *(set(pillars)-{'hindsight_mode'})) | dict(pay=pay, pillars={k:v for k,v in chosen.items() if v is not None}, domain_weights=read_weights(domain_weights),
                                                                                          hindsight_mode=hindsight_mode or ('legacy' if hindsight else ''))
     if dry_run: kw = _dry(kw)
@@ -336,7 +336,7 @@ def verify_self_learning(run_dir: Annotated[str, typer.Argument(help='Run folder
     from honest import audit
     out = audit.verify_self_learning(run_dir, full_results, vanilla)
     show(out)
-    if strict and not out['passed']: raise typer.Exit(1)
+    if strict and not out['pass']: raise typer.Exit(1)
 
 # %% ../nbs/24_cli.ipynb #serve
 @command

@@ -5,26 +5,30 @@
 # %% auto #0
 __all__ = ['confidence_start', 'segment_advantages', 'HonestTrainer', 'AdaptiveBetaCallback', 'KLEarlyStopCallback',
            'RewardHealthCallback', 'ConfidenceCollapseCallback', 'StopSignalCallback', 'LineCallback', 'preflight',
-           'find_checkpoint', 'trl_config', 'reporter', 'build_env', 'train_grpo', 'make_trainer']
+           'find_checkpoint', 'trl_config', 'reporter', 'build_source', 'build_env', 'train_grpo', 'make_trainer']
 
 # %% ../nbs/19_grpo.ipynb #imports
 import os, shutil, signal, time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
 from accelerate.utils import gather_object
 from datasets import Dataset
-from transformers import TrainerCallback
+from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from .control import Band
 from .core import manifest, plain, read_json, write_json
 from .data import get_sampler
 from .env import Curriculum, Env, batch_logs
+from .mutate import Ceiling, Mutating, mutators
 from .policy import HFPolicy, check_adapter, is_prefilled, load_model, load_tokenizer, render_chat, token_at
 from .profiles import find_preset, resolve, tier_of
+from .replay import Replay
 from .rewards import Pay, credit as head_credit, reward_functions
+from .selfplay import SelfPlay
 from .sft import add_lora, micro_batch
 
 # %% ../nbs/19_grpo.ipynb #segment-mask
@@ -251,12 +255,26 @@ def reporter(no_wandb: bool) -> str:
     return 'wandb' if ready else 'none'
 
 # %% ../nbs/19_grpo.ipynb #build-env
-def build_env(sampler, pay: Pay, preset=None, domain_weights: dict = None, mode='required', hindsight=False, prefilled=False, seed=42, band: Band = Band()) -> Env:
-    "The environment of a run: curriculum over the training problems, and pay"
-    have = {d for d,_ in sampler.bucket_counts()}
-    weights = domain_weights or ({k:v for k,v in preset.domain_weights.items() if k in have} if preset else None)
-    return Env(Curriculum(sampler, weights or None, band), pay, mode, hindsight, prefilled, seed)
+def build_source(sampler, weights: dict = None, band: Band = Band(), pillars: dict = None, generators: dict = None, seed: int = 42):
+    "Curriculum over the training problems, wrapped by the pillars that are named in `pillars` (`smc`, `self_play`, `replay`)"
+    on,source = pillars or {},Curriculum(sampler, weights, band)
+    if odd := set(on)-{'smc', 'self_play', 'replay'}: raise ValueError(f'unknown pillar {min(odd)!r}: choose from smc, self_play, replay')
+    if 'smc' in on: source = Mutating(source, Ceiling(**on['smc']))
+    if 'self_play' in on: source = SelfPlay(source, generators, mutators if 'smc' in on else None, seed=seed, **on['self_play'])
+    return Replay(source, **on['replay']) if 'replay' in on else source
 
+def build_env(sampler, pay: Pay, preset=None, domain_weights: dict = None, mode='required', hindsight=False, prefilled=False, seed=42, band: Band = Band(), pillars=None, model_id='') -> Env:
+    "The environment of a run: where its problems come from, and pay"
+    have = sorted({d for d,_ in sampler.bucket_counts()})
+    weights = domain_weights or ({k:v for k,v in preset.domain_weights.items() if k in have} if preset else None)
+    world = {k:partial(_world, k) for k in weights or have} if model_id=='nano' else None
+    return Env(build_source(sampler, weights or None, band, pillars, world, seed), pay, mode, hindsight, prefilled, seed)
+
+def _world(domain, seed, i, difficulty):
+    from honest.nano import nano_problem
+    return nano_problem(domain, min(difficulty, 5), seed, i)
+
+# %% ../nbs/19_grpo.ipynb #finish
 def _finish(trainer, out, args, seed):
     "Write what a run leaves behind"
     final = Path(out)/'final_adapters'
@@ -276,6 +294,7 @@ def train_grpo(
     credit: str = 'sequence',          # `sequence` or `segment`
     scale_rewards: str = 'none',       # `none`, `batch` or `group`
     domain_weights: dict = None, pay: Pay = Pay(), band: Band = Band(),
+    pillars: dict = None,              # Settings of `smc`, `self_play` and `replay`; those not named are off
     seed: int = 42, no_wandb: bool = True, four_bit: bool = False, save_steps: int = 50, skip_preflight: bool = False,
     **asked,                           # Any key of a tier's `grpo` settings
 ) -> dict:
@@ -293,7 +312,7 @@ def train_grpo(
     model,tok = load_model(model_id, start or init_adapter, trainable=True, four_bit=four_bit),load_tokenizer(model_id)
     st,warn = resolve('grpo', preset.tier if preset else tier_of(model.num_parameters()), preset, colab_profile, **asked)
     for o in warn: print(o)
-    env = build_env(sampler, replace(pay, hindsight=hindsight_mode), preset, domain_weights, reasoning_mode, hindsight_mode=='legacy', is_prefilled(tok), seed, band)
+    env = build_env(sampler, replace(pay, hindsight=hindsight_mode), preset, domain_weights, reasoning_mode, hindsight_mode=='legacy', is_prefilled(tok), seed, band, pillars, model_id)
     if not (start or init_adapter): model = add_lora(model, st['lora_r'], st['lora_alpha'], seed)
     if not (skip_preflight or checkpoint): print('pre-flight', preflight(HFPolicy(model, tok, model_id, None, st['max_completion_length'], 32, env.mode, env.hindsight), env), flush=True)
     trainer = make_trainer(model, tok, env, st, output_dir, credit, scale_rewards, seed, reporter(no_wandb), save_steps)
@@ -301,7 +320,7 @@ def train_grpo(
     trainer.train(resume_from_checkpoint=checkpoint)
     _finish(trainer, output_dir, args | dict(model_id=model_id, init_adapter=start or init_adapter, settings=st), seed)
     return dict(model_id=model_id, output_dir=str(output_dir), steps=trainer.state.global_step, seconds=round(time.time()-t0),
-                adapter=str(Path(output_dir)/'final_adapters'), last=next((o for o in reversed(trainer.state.log_history) if 'reward' in o), None))
+                adapter=str(Path(output_dir)/'final_adapters'), last=next(({k:round(o[k], 4) for k in _shown if o.get(k) is not None} for o in reversed(trainer.state.log_history) if 'reward' in o), None))
 
 def _same_start(checkpoint):
     "The adapter that the run of `checkpoint` started from; None for a fresh one"
@@ -318,5 +337,6 @@ def make_trainer(model, tok, env: Env, st: dict, output_dir, credit='sequence', 
     rows = Dataset.from_dict({'prompt':[[dict(role='user', content='drawn when asked')]]*(st['prompts']*st['max_steps'])})
     guards = [AdaptiveBetaCallback(), KLEarlyStopCallback(), RewardHealthCallback(), ConfidenceCollapseCallback(), StopSignalCallback(), LineCallback()]
     trainer = HonestTrainer(env, credit, model=model, args=cfg, train_dataset=rows, processing_class=tok, callbacks=guards)
+    trainer.remove_callback(PrinterCallback)
     for o in guards: o.trainer = trainer
     return trainer

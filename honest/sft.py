@@ -149,7 +149,7 @@ def fit(
     watch=None,            # `watch(step)` is called every quarter of the run; True stops it
 ) -> list[dict]:
     "Train the adapter on `examples`; returns the log"
-    from transformers import DataCollatorForSeq2Seq, Trainer, TrainingArguments
+    from transformers import DataCollatorForSeq2Seq, PrinterCallback, Trainer, TrainingArguments
     if not examples: raise ValueError('no training examples: the model gave no answer that could be judged; run "honest format-sft" first')
     small = model.num_parameters()<2e7
     rows = [tokenize(tok, o, is_prefilled(tok)) for o in examples]
@@ -161,6 +161,7 @@ def fit(
             train_sampling_strategy='group_by_length' if not small else 'random', use_cpu=model.device.type=='cpu')
         trainer = Trainer(model=model, args=args, train_dataset=rows, callbacks=_watcher(watch) if watch else [],
                           data_collator=DataCollatorForSeq2Seq(tok, padding=True, label_pad_token_id=-100))
+        trainer.remove_callback(PrinterCallback)
         model.train()
         trainer.train()
     model.eval()

@@ -19,14 +19,26 @@ def data(tmp_path_factory):
 def state(run, name='honest_state.json'): return (Path(run)/name).read_text()
 
 @pytest.fixture(scope='module')
-def unbroken(data, tmp_path_factory):
+def warm(data, tmp_path_factory):
+    "An adapter from a short warm-up"
+    from honest.sft import calibration_sft
+    out = str(tmp_path_factory.mktemp('warm'))
+    calibration_sft('nano', output_dir=out, data_dir=data, n_examples=96, samples=4, max_steps=2, batch_size=32)
+    return out
+
+@pytest.fixture(scope='module', params=['fresh adapter', 'warmed up, all pillars'])
+def unbroken(request, data, warm, tmp_path_factory):
+    "A run of six steps, and the settings it ran with"
     from honest.grpo import train_grpo
     out = tmp_path_factory.mktemp('runs')/'straight'
-    train_grpo('nano', data_dir=data, output_dir=str(out), **small)
-    return out
+    kw = small if request.param=='fresh adapter' else small | dict(init_adapter=warm, hindsight_mode='legacy', pillars=dict(smc={}, self_play={}, replay=dict(warmup=3)))
+    train_grpo('nano', data_dir=data, output_dir=str(out), **kw)
+    return out,kw
 
 def test_run_folder(unbroken):
     "Everything that a run leaves behind"
+    unbroken,kw = unbroken
+    if 'pillars' in kw: assert {'smc_state.json', 'replay_state.json', 'self_play_state.json'} <= {o.name for o in unbroken.iterdir()}
     assert {'final_adapters', 'trainer_state.json', 'training_args.json', 'difficulty_state.json', 'checkpoint-3', 'checkpoint-6'} <= {o.name for o in unbroken.iterdir()}
     assert {'adapter_config.json', 'adapter_model.safetensors', 'trainer_state.json', 'training_args.json'} <= {o.name for o in (unbroken/'final_adapters').iterdir()}
     assert read_json(unbroken/'training_args.json')['args']['settings']['max_steps']==6
@@ -34,21 +46,21 @@ def test_run_folder(unbroken):
 def test_resume_is_exact(unbroken, data, tmp_path):
     "Three steps, a checkpoint and three more steps give the bytes of six steps"
     from honest.grpo import train_grpo
-    train_grpo('nano', data_dir=data, output_dir=str(tmp_path/'resumed'), resume_from=str(unbroken/'checkpoint-3'), **small)
+    unbroken,kw = unbroken
+    train_grpo('nano', data_dir=data, output_dir=str(tmp_path/'resumed'), resume_from=str(unbroken/'checkpoint-3'), **kw)
     for o in ('honest_state.json', 'difficulty_state.json', 'final_adapters/adapter_model.safetensors'):
         assert file_hash(unbroken/o)==file_hash(tmp_path/'resumed'/o), o
 
 def test_generation_changes_after_a_step(unbroken):
     "The adapter that was trained is not the one it started from"
-    import torch
     from safetensors.torch import load_file
-    w = load_file(unbroken/'final_adapters/adapter_model.safetensors')
+    w = load_file(unbroken[0]/'final_adapters/adapter_model.safetensors')
     assert any(v.abs().sum()>0 for k,v in w.items() if 'lora_B' in k)
 
 def test_resume_from_adapter_starts_over(unbroken, data, tmp_path, capsys):
     "An adapter alone has no trainer state, and the run says so"
     from honest.grpo import train_grpo
-    out = train_grpo('nano', data_dir=data, output_dir=str(tmp_path/'run'), resume_from=str(unbroken/'final_adapters'), **small | dict(max_steps=1))
+    out = train_grpo('nano', data_dir=data, output_dir=str(tmp_path/'run'), resume_from=str(unbroken[0]/'final_adapters'), **small | dict(max_steps=1))
     assert out['steps']==1
     assert 'starting at step 0' in capsys.readouterr().out
 
