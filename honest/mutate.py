@@ -56,7 +56,8 @@ def _at_home(p):
     if p.source!='generated': return True
     if p.task=='logic':
         if 'order' in p.gold: return logic._side(sorted(p.meta['clues']))==p.split
-        return logic._side(sorted([f, list(vs)] for f,*vs in zip(p.gold['header'][1:], *(r[1:] for r in p.gold['rows']))))==p.split
+        dealt = zip(p.gold['header'][1:], *(r[1:] for r in p.gold['rows']))
+        return logic._side(sorted([f, vs] for f,*vs in dealt))==p.split
     return set(trail(p))!={'numeric'} or side(p.question.split(_shows[0])[0])
 
 def _prove(p, child):
@@ -67,6 +68,9 @@ def _prove(p, child):
     return child
 
 # %% ../nbs/13_mutate.ipynb #mutate-code
+_unreadable = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError,
+               SyntaxError, RecursionError, MemoryError)
+
 def mutate(
     p: Problem,
     name: str,           # `numeric`, `compositional` or `distractor`
@@ -78,13 +82,13 @@ def mutate(
     if (name, p.task) not in _makers: raise Skip('no mutator for such a task')
     if p.difficulty>=top: raise Skip('as hard as it gets')
     if 'distractor' in trail(p): raise Skip('has a distractor')
-    if p.task=='code' and verify(p, str(p.meta.get('solution', ''))).right is not True: raise Skip('no reference program that passes')
+    if p.task=='code' and verify(p, str(p.meta.get('solution', ''))).right is not True:
+        raise Skip('no reference program that passes')
     for i in range(tries):
         try: return _prove(p, _makers[name, p.task](p, rng))
         except Again as e: why = e
         except Skip: raise
-        except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, SyntaxError, RecursionError, MemoryError) as e:
-            raise Skip(f'unreadable ({type(e).__name__})') from None
+        except _unreadable as e: raise Skip(f'unreadable ({type(e).__name__})') from None
     raise Skip(str(why))
 
 # %% ../nbs/13_mutate.ipynb #exact
@@ -163,13 +167,17 @@ def _base(n, b):
     while n: out,n = str(n%b)+out,n//b
     return f'{out}_{b}'
 
-def _recur(p, q, a, b, n, m):
-    p,q,u,v = int(p or 1),int(q or 1),int(a),int(b)
-    for _ in range(int(n)): u,v = v,p*v+q*u
-    return u%int(m)
+def _recurrence(a, b, rule, n, m):
+    p,q = (int(o or 1) for o in re.fullmatch(r'(\d*)a_n \+ (\d*)a_\(n-1\)', rule).groups())
+    u,v,n,m = int(a),int(b),int(n),int(m)
+    for _ in range(n): u,v = v,(p*v+q*u)%m
+    return u%m
 
 def _series(a, b, c, z): return (a+z)*((z-a)//(b-a)+1)//2 if b-a==c-b>0==(z-a)%(b-a) and z>c else None
 def _term(a, b, c, n): return a+(n-1)*(b-a) if b-a==c-b else None
+def _committees(k, n): return math.comb(n, k) if k<n else None
+def _coprimes(n, m): return sum(math.gcd(o, m)==1 for o in range(1, n+1))
+def _inverse(m, a, k): return pow(a, -1, m) if m==k and a<m and math.gcd(a, m)==1 else None
 def _balls(r, b): return Fraction(2*r*b, (r+b)*(r+b-1))
 def _divisors(n): return sum((1 if d*d==n else 2) for d in range(1, math.isqrt(n)+1) if n%d==0)
 def _vieta(s):
@@ -177,36 +185,43 @@ def _vieta(s):
     return (b/a)**2-2*c/a
 
 # %% ../nbs/13_mutate.ipynb #forms
-_n,_give = r'\$?(-?\d+)\$?',r'(?: Give [^.]*\.)?'
-_forms = [(re.compile(k, re.S), fn) for k,fn in [
-    (r'(\d+(?:[-+*]\d+)*)', exact),
-    (rf'(?:What is|Evaluate|Compute|Calculate|Simplify|Find) \$?([-+*/^(){{}}\d\s.%\\a-z]+?)\$?[.?]{_give}', _spoken),
-    (rf'What is the remainder when {_n} is divided by {_n}\?', _ints(lambda a,m: a%m)),
-    (r'What is the remainder when (\d+)\^(\d+) is divided by (\d+)\?', _ints(pow)),
-    (rf'(?:What is|Find) the greatest common (?:divisor|factor) of {_n} and {_n}[.?]', _ints(math.gcd)),
-    (rf'(?:What is|Find) the least common multiple of {_n} and {_n}[.?]', _ints(math.lcm)),
-    (rf'Solve for x: ([^.]+)\.{_give}', _one_unknown),
-    (rf'An arithmetic sequence begins {_n}, {_n}, {_n}\. What is its (\d+)(?:st|nd|rd|th) term\?', _ints(_term)),
-    (r'If f\(x\) = (.+), what is f\((-?\d+)\)\?', lambda s,x: exact(s, dict(x=Fraction(x)))),
-    (r'How many positive (?:divisors|factors) does \$?(\d+)\$? have\?', _ints(_divisors)),
-    (r'Solve the system (.+) and (.+)\. Give the pair \(x, y\)\.', _system),
-    (r'Solve the system (.+), (.+), (.+)\. Give the triple \(x, y, z\)\.', _system),
-    (r'Find all (?:real )?solutions of (.+) = 0\. Separate them by a comma\.', _roots),
-    (r'In how many ways can a committee of (\d+) people be chosen from (\d+) people\?', _ints(lambda k,n: math.comb(n, k) if k<n else None)),
-    (r'What is the sum (\d+) \+ (\d+) \+ (\d+) \+ \.\.\. \+ (\d+), whose terms form an arithmetic sequence\?', _ints(_series)),
-    (r'What is the least positive integer that leaves remainder (\d+) when divided by (\d+) and remainder (\d+) when divided by (\d+)\?',
+_slots = {'#':r'\$?(-?\d+)\$?', '@':'(.+?)', '&':r'(?P<kept>\d)', '%':r'(?: Give [^.]*\.)?', '*':'(?:st|nd|rd|th)'}
+
+def _form(text):
+    "A pattern: `#` a number, `@` an expression, `&` a digit that stays, `%` a wish about form, `*` an ordinal's end"
+    return re.compile(''.join(_slots.get(o) or re.escape(o) for o in text), re.S)
+
+_terms = re.compile(r'(\d+(?:[-+*]\d+)*)')
+_expr = re.compile(r'(?:What is|Evaluate|Compute|Calculate|Simplify|Find) '
+                   r'\$?([-+*/^(){}\d\s.%\\a-z]+?)\$?[.?]'+_slots['%'])
+_forms = [(_terms, exact), (_expr, _spoken), *((_form(k), fn) for k,fn in [
+    ('What is the remainder when # is divided by #?', _ints(lambda a,m: a%m)),
+    ('What is the remainder when #^# is divided by #?', _ints(pow)),
+    ('What is the greatest common divisor of # and #?', _ints(math.gcd)),
+    ('Find the greatest common divisor of # and #.', _ints(math.gcd)),
+    ('What is the least common multiple of # and #?', _ints(math.lcm)),
+    ('Find the least common multiple of # and #.', _ints(math.lcm)),
+    ('Solve for x: @.%', _one_unknown),
+    ('An arithmetic sequence begins #, #, #. What is its #* term?', _ints(_term)),
+    ('If f(x) = @, what is f(#)?', lambda s,x: exact(s, dict(x=Fraction(x)))),
+    ('How many positive divisors does # have?', _ints(_divisors)),
+    ('Solve the system @ and @. Give the pair (x, y).', _system),
+    ('Solve the system @, @, @. Give the triple (x, y, z).', _system),
+    ('Find all real solutions of @ = 0. Separate them by a comma.', _roots),
+    ('Find all solutions of @ = 0. Separate them by a comma.', _roots),
+    ('In how many ways can a committee of # people be chosen from # people?', _ints(_committees)),
+    ('What is the sum # + # + # + ... + #, whose terms form an arithmetic sequence?', _ints(_series)),
+    ('What is the least positive integer that leaves remainder # when divided by # and remainder # when divided by #?',
      _ints(lambda r,m,s,n: _crt([(r, m), (s, n)]))),
-    (r'What is the least positive integer that leaves remainders (\d+), (\d+) and (\d+) when divided by (\d+), (\d+) and (\d+)\?',
+    ('What is the least positive integer that leaves remainders #, # and # when divided by #, # and #?',
      _ints(lambda *o: _crt([*zip(o[:3], o[3:])]))),
-    (r'Let r and s be the solutions, real or not, of (.+) = 0\. What is r\^2 \+ s\^2\?', _vieta),
-    (r'A bag holds (\d+) red and (\d+) blue balls\. Two are drawn at random without replacement\. '
-     r'What is the probability that their colors differ\? Give a fraction in lowest terms\.', _ints(_balls)),
-    (r'Write the decimal number (\d+) in base (?P<kept>\d)\.', _ints(_base)),
-    (r'What is the integer x with 0 < x < (\d+) such that (\d+)x leaves remainder 1 when divided by (\d+)\?',
-     _ints(lambda m,a,k: pow(a, -1, m) if m==k and a<m and math.gcd(a, m)==1 else None)),
-    (r'A sequence has a_0 = (\d+), a_1 = (\d+) and a_\(n\+1\) = (\d*)a_n \+ (\d*)a_\(n-1\)\. What is the remainder when a_(\d+) is divided by (\d+)\?',
-     lambda a,b,p,q,n,m: _recur(p, q, a, b, n, m)),
-    (r'How many integers from 1 to (\d+) have no prime factor in common with (\d+)\?', _ints(lambda n,m: sum(math.gcd(o, m)==1 for o in range(1, n+1))))]]
+    ('Let r and s be the solutions, real or not, of @ = 0. What is r^2 + s^2?', _vieta),
+    ('A bag holds # red and # blue balls. Two are drawn at random without replacement. '
+     'What is the probability that their colors differ? Give a fraction in lowest terms.', _ints(_balls)),
+    ('Write the decimal number # in base &.', _ints(_base)),
+    ('What is the integer x with 0 < x < # such that #x leaves remainder 1 when divided by #?', _ints(_inverse)),
+    ('A sequence has a_0 = #, a_1 = # and a_(n+1) = @. What is the remainder when a_# is divided by #?', _recurrence),
+    ('How many integers from 1 to # have no prime factor in common with #?', _ints(_coprimes))])]
 
 # %% ../nbs/13_mutate.ipynb #read-math
 def read_math(
@@ -217,7 +232,7 @@ def read_math(
         if not (m := pat.fullmatch(question.strip())): continue
         try: v = fn(*m.groups())
         except (ValueError, ArithmeticError, LookupError, TypeError, RecursionError): continue
-        if v is not None and len(str(v))<=40: return m,str(v)
+        if v is not None and all(len(o)<13 for o in re.findall(r'\d+', str(v))): return m,str(v)
 
 # %% ../nbs/13_mutate.ipynb #grow
 def _grow(v, rng): return v if v<2 else rng.randint(v+1, 5*v+5)
@@ -240,7 +255,8 @@ def _repair(q, groups, rng):
         (c,b,a),k = _poly(groups[0]),rng.randint(2, 9)
         return [maths._plus((a, 'x^2'), (k*b, 'x'), (k*k*c, ''))]
     if q.startswith('Solve the system'):
-        rows,x = [_row(o, 'xyz'[:len(groups)]) for o in groups],[rng.choice((-1, 1))*rng.randint(13, 99) for _ in groups]
+        rows = [_row(o, 'xyz'[:len(groups)]) for o in groups]
+        x = [rng.choice((-1, 1))*rng.randint(13, 99) for _ in groups]
         return [f'{maths._plus(*zip(r, "xyz"))} = {sum(a*b for a,b in zip(r, x))}' for r in rows]
     return groups
 
@@ -265,7 +281,7 @@ def _numeric_math(p, rng):
         o if i==kept else _grown(o, rng, known) for i,o in enumerate(m.groups(), 1)]
     q = _spliced(m, _repair(m.string, parts, rng))
     if not (got := read_math(q)) or got[0].re is not m.re: raise Again('these numbers make no such question')
-    if p.source=='generated' and q.startswith('Solve for x') and 'fraction' not in q and '/' in got[1]: raise Again('no whole solution')
+    if q.startswith('Solve for x') and 'fraction' not in q and '/' in got[1]: raise Again('no whole solution')
     return _child(p, 'numeric', q, got[1], solution=got[1])
 
 _makers['numeric', 'math'] = _numeric_math
@@ -286,14 +302,15 @@ def _letter(q):
 def _let(letter, q): return f'Let {letter} be the answer to this question:\n{q.strip()}'
 
 def _joined_math(p, rng):
-    if re.fullmatch(r'\d+(?:[-+*]\d+)*', p.question):
+    if _terms.fullmatch(p.question):
         q = f'{p.question}{rng.choice("+-")}{rng.randint(11, 99)}*{rng.randint(2, 19)}'
         return _child(p, 'compositional', q, str(exact(q)), solution=str(exact(q)))
     if _unclear.search(p.question): raise Skip('percents or another base')
     v,A,kind = _number(p.gold),_letter(p.question),rng.randrange(3)
     a,b,m = rng.randint(2, 12),rng.randint(3, 60),rng.randint(7, 40)
     if kind==0: q,v = f'{_let(A, p.question)}\n\nWhat is {a}{A} + {b}?',a*v+b
-    elif kind==1 and v.denominator==1: q,v = f'{_let(A, p.question)}\n\nWhat is the remainder when {A}^2 + {b} is divided by {m}?',(v*v+b)%m
+    elif kind==1 and v.denominator==1:
+        q,v = f'{_let(A, p.question)}\n\nWhat is the remainder when {A}^2 + {b} is divided by {m}?',(v*v+b)%m
     else:
         other = maths.generate(rng.randrange(10**9), 0, rng.randint(1, 3), p.split)
         B,sign,w = _letter(p.question+other.question+A),rng.choice((1, -1)),_number(other.gold)
@@ -305,21 +322,23 @@ _makers['compositional', 'math'] = _joined_math
 
 # %% ../nbs/13_mutate.ipynb #idle
 _facts = dict(
-    math='A week has 7 days.|A cube has 12 edges.|A chessboard has 64 squares.|A leap year has 366 days.|An octopus has 8 arms.|A spider has 8 legs.|'
-         'A full deck has 52 cards.|A piano has 88 keys.|A soccer team has 11 players.|A minute has 60 seconds.|A violin has 4 strings.|A marathon is about 42 kilometers long.',
-    code='In Python, `sorted` returns a new list and leaves the old one alone.|The first index of a Python list is 0.|A Python string cannot be changed in place.|'
-         'In Python, `7 // 2` is 3.|A Python dict keeps the order in which keys were put in.|The Python function `print` returns None.|'
-         'In Python, `bool` is a subclass of `int`.|In Python, `-7 % 3` is 2.|An empty list counts as false in Python.|Python 3 came out in 2008.')
+    math=['A week has 7 days.', 'A cube has 12 edges.', 'A chessboard has 64 squares.', 'A leap year has 366 days.',
+          'An octopus has 8 arms.', 'A spider has 8 legs.', 'A full deck has 52 cards.', 'A piano has 88 keys.',
+          'A soccer team has 11 players.', 'A minute has 60 seconds.', 'A violin has 4 strings.'],
+    code=['In Python, `sorted` returns a new list.', 'The first index of a Python list is 0.',
+          'A Python string cannot be changed in place.', 'In Python, `7 // 2` is 3.', 'In Python, `-7 % 3` is 2.',
+          'A Python dict keeps the order in which keys were put in.', 'The Python function `print` returns None.',
+          'In Python, `bool` is a subclass of `int`.', 'An empty list counts as false in Python.'])
 
 def _fact(task, rng):
     "One or two true sentences that have nothing to do with the question"
-    out = rng.sample(_facts[task].split('|'), 2)
+    out = rng.sample(_facts[task], 2)
     a,b = rng.randint(12, 99),rng.randint(3, 19)
     if task=='math' and rng.random()<.5: out[0] = f'The product of {a} and {b} is {a*b}.'
     return ' '.join(out[:rng.randint(1, 2)])
 
 def _idle_math(p, rng):
-    if re.fullmatch(r'\d+(?:[-+*]\d+)*', p.question):
+    if _terms.fullmatch(p.question):
         a,(s,t) = rng.randint(11, 99),rng.choice(('+-', '-+'))
         q = f'{p.question}{s}{a}{t}{a}'
         return _child(p, 'distractor', q, str(exact(q)), solution=str(exact(q)))
@@ -337,7 +356,8 @@ def code_tests(gold: dict) -> tuple[str, list[str], list]:
         o = ast.parse(t).body
         test = o[0].test if len(o)==1 and isinstance(o[0], ast.Assert) else None
         eq = isinstance(test, ast.Compare) and len(test.ops)==1 and isinstance(test.ops[0], ast.Eq)
-        if not (eq and isinstance(test.left, ast.Call) and isinstance(test.left.func, ast.Name)): raise Skip('an assert is no plain call')
+        if not (eq and isinstance(test.left, ast.Call) and isinstance(test.left.func, ast.Name)):
+            raise Skip('an assert is no plain call')
         try: wants.append(ast.literal_eval(test.comparators[0]))
         except ValueError: raise Skip('an expected value is no literal') from None
         calls.append(ast.unparse(test.left))
@@ -364,7 +384,10 @@ def _head(p):
     if not mark: raise Skip('no example is shown')
     return p.question.split(mark)[0],mark
 
-def _points(p): return re.fullmatch(r'f\(-?\d+\)=-?\d+(?: f\(-?\d+\)=-?\d+)*', p.question) and re.findall(r'f\(-?\d+\)', p.question)
+def _points(p):
+    "The calls that a bare question such as `f(1)=4 f(3)=10` shows, else nothing"
+    found = re.findall(r'(f\(-?\d+\))=-?\d+', p.question)
+    return found if re.fullmatch(r'(?:(?:^| )f\(-?\d+\)=-?\d+)+', p.question) else []
 
 def _retested(p, name, program, calls, head=None, shown=None):
     "`p` with another reference program or other calls, and the outputs that the program gives"
@@ -381,18 +404,23 @@ def _retested(p, name, program, calls, head=None, shown=None):
     return _child(p, name, q, gold | dict(tests=tests), solution=program)
 
 # %% ../nbs/13_mutate.ipynb #numeric-code
+def _fill(o, given): return string.Template(o).safe_substitute(given)
+
 def _template(head, solution):
     "Template (text, program) that `head` and `solution` are an instance of, and its constants"
     for t in (o for os in code._templates.values() for o in os):
         text,prog = (o for o in t if isinstance(o, str))
-        seen,parts = set(),re.split(r'\$([abc])', f'Write a Python function `f` that {text}.')
-        pat = ''.join(re.escape(o) if i%2==0 else f'(?P={o})' if o in seen else (seen.add(o), rf'(?P<{o}>\d+)')[1] for i,o in enumerate(parts))
-        if (m := re.fullmatch(pat, head)) and string.Template(prog).safe_substitute(m.groupdict())==solution: return text,prog,m.groupdict()
+        text = f'Write a Python function `f` that {text}.'
+        parts = re.split(r'\$([abc])', text)
+        m = re.fullmatch(''.join(r'(\d+)' if i%2 else re.escape(o) for i,o in enumerate(parts)), head)
+        given = dict(zip(parts[1::2], m.groups())) if m else {}
+        if m and _fill(text, given)==head and _fill(prog, given)==solution: return text,prog,given
 
 class _Scale(ast.NodeTransformer):
     "Scales the whole numbers over `least`"
     def __init__(self, least, k, off): self.least,self.k,self.off = least,k,off
-    def visit_Constant(self, o): return ast.Constant(o.value*self.k+self.off) if type(o.value) is int and o.value>self.least else o
+    def visit_Constant(self, o):
+        return ast.Constant(o.value*self.k+self.off) if type(o.value) is int and o.value>self.least else o
 
 def _scaled(call, rng):
     tree = ast.parse(call, mode='eval')
@@ -408,8 +436,7 @@ def _numeric_code(p, rng):
     if found := _template(head, p.meta['solution']):
         text,prog,given = found
         given = {k:_grow(int(v), rng) for k,v in sorted(given.items())}
-        fill = lambda o: string.Template(o).safe_substitute(given)
-        return _retested(p, 'numeric', fill(prog), calls, fill(f'Write a Python function `f` that {text}.'))
+        return _retested(p, 'numeric', _fill(prog, given), calls, _fill(text, given))
     new = [_scaled(o, rng) for o in calls]
     if 2*sum(a!=b for a,b in zip(new, calls))<=len(calls): raise Skip('too few numbers to change')
     return _retested(p, 'numeric', p.meta['solution'], new)
@@ -420,8 +447,10 @@ _makers['numeric', 'code'] = _numeric_code
 def _after(values, rng):
     "A second step for values of one kind: in words, and as an expression of `v`"
     k,b,m = rng.randint(2, 9),rng.randint(3, 40),rng.randint(5, 19)
-    steps = {int:[(f'{k} times that number plus {b}', f'{k}*v+{b}'), (f'the remainder when that number plus {b} is divided by {m}', f'(v+{b})%{m}')],
-             str:[('that string backwards, followed by its length', 'v[::-1]+str(len(v))'), (f'that string followed by {k} stars', f'v+"*"*{k}')],
+    steps = {int:[(f'{k} times that number plus {b}', f'{k}*v+{b}'),
+                  (f'the remainder when that number plus {b} is divided by {m}', f'(v+{b})%{m}')],
+             str:[('that string backwards, followed by its length', 'v[::-1]+str(len(v))'),
+                  (f'that string followed by {k} stars', f'v+"*"*{k}')],
              list:[('that list backwards', 'v[::-1]'), (f'the number of its elements plus {b}', f'len(v)+{b}')]}
     kinds = {type(o) for o in values}
     if len(kinds)>1 or (kind := kinds.pop()) not in steps: raise Skip('no step for such values')
@@ -441,27 +470,32 @@ def _wrapped(program, name, expr):
     tree = ast.parse(program)
     if not any(isinstance(o, ast.FunctionDef) and o.name==name for o in tree.body): raise Skip('no such function')
     inner = next(o for i in range(99) if (o := f'_{name}_{i}') not in program)
-    return f'{ast.unparse(_Rename(name, inner).visit(tree))}\n\ndef {name}(*args):\n    v = {inner}(*args)\n    return {expr}'
+    first = ast.unparse(_Rename(name, inner).visit(tree))
+    return f'{first}\n\ndef {name}(*args):\n    v = {inner}(*args)\n    return {expr}'
 
 def _joined_code(p, rng):
     if p.meta.get('several'): raise Skip('several right answers')
     if p.gold.get('kind')=='stdin': return _joined_stdin(p, rng)
     name,calls,wants = code_tests(p.gold)
     if shown := _points(p):
-        return _retested(p, 'compositional', f'{rng.randint(2, 9)}*({p.meta["solution"]})+{rng.randint(1, 30)}', calls, shown=shown)
+        program = f'{rng.randint(2, 9)}*({p.meta["solution"]})+{rng.randint(1, 30)}'
+        return _retested(p, 'compositional', program, calls, shown=shown)
     words,expr = _after(wants, rng)
-    return _retested(p, 'compositional', _wrapped(p.meta['solution'], name, expr), calls, f'{_head(p)[0]} But instead of that result, return {words}.')
+    head = f'{_head(p)[0]} But instead of that result, return {words}.'
+    return _retested(p, 'compositional', _wrapped(p.meta['solution'], name, expr), calls, head)
 
 # %% ../nbs/13_mutate.ipynb #stdin-code
 def _joined_stdin(p, rng):
     gold,(k,b) = p.gold,(rng.randint(2, 9),rng.randint(3, 40))
-    if not all(re.fullmatch(r'\s*-?\d{1,15}\s*', o) for o in gold['outputs']): raise Skip('output is not one whole number')
+    if not all(re.fullmatch(r'\s*-?\d{1,15}\s*', o) for o in gold['outputs']):
+        raise Skip('output is not one whole number')
     program = (f'import io as _io, sys as _sys\n_out, _sys.stdout = _sys.stdout, _io.StringIO()\n{p.meta["solution"]}\n'
                f'_v, _sys.stdout = int(_sys.stdout.getvalue()), _out\nprint({k}*_v+{b})')
     form = 'Read from standard input and print the answer.'
     if not p.question.endswith(form): raise Skip('no place for a second step')
     q = f'{p.question.removesuffix(form)}But instead of that number, print {k} times it plus {b}.\n\n{form}'
-    return _child(p, 'compositional', q, gold | dict(outputs=[str(k*int(o)+b) for o in gold['outputs']]), solution=program)
+    outs = [str(k*int(o)+b) for o in gold['outputs']]
+    return _child(p, 'compositional', q, gold | dict(outputs=outs), solution=program)
 
 def _idle_code(p, rng):
     if shown := _points(p):
@@ -491,7 +525,8 @@ def _style(p):
     if re.fullmatch(r'[A-Z][<>!-][A-Z\d]( [A-Z][<>!-][A-Z\d])*', p.question): return 'terse'
     if not {'kind', 'features', 'clues'}<=p.meta.keys(): raise Skip('no clues that can be read')
     if p.meta['kind']=='order': return 'short' if p.question.startswith('Order ') else 'line'
-    if not p.meta['features'].keys()<=logic.vocabulary.keys() or p.source!='generated': raise Skip('words of another book')
+    if not p.meta['features'].keys()<=logic.vocabulary.keys() or p.source!='generated':
+        raise Skip('words of another book')
     return 'grid'
 
 def _gold(style, features, where):
@@ -516,7 +551,8 @@ def _street(features, clues, rng, idle=None):
     lists = [f'- {f}: {", ".join(vs)}{" (not part of the answer)" if f==idle else ""}' for f,vs in features.items()]
     return (f'There are {n} houses in a row, numbered 1 to {n} from left to right, with one person in each. '
             'Each house has its own value of each of these:\n' + '\n'.join(lists)
-            + f'\n\nClues:\n{logic._list(logic.say(o, rng) for o in clues)}\n\n{logic._form([f for f in features if f!=idle])}')
+            + f'\n\nClues:\n{logic._list(logic.say(o, rng) for o in clues)}\n\n'
+            + logic._form([f for f in features if f!=idle]))
 
 def _retold(p, name, style, features, clues, rng, idle=None, more=()):
     "`p` with other features and clues; `idle` and `more` are a feature and clues that the proof does without"
@@ -547,11 +583,13 @@ def _kinds(p, puz):
 def _numeric_logic(p, rng):
     puz = read_puzzle(p)
     if puz.n>=(8 if puz.style=='grid' else 9): raise Skip('no house more')
-    spare = {f:_letters(puz) if puz.style!='grid' else [o for o in logic.vocabulary[f][1].split() if o not in vs] for f,vs in puz.features.items()}
-    new,at = {f:rng.choice(o) for f,o in spare.items()},rng.randint(1, puz.n+1)
+    def spare(f): return [o for o in logic.vocabulary[f][1].split() if o not in puz.features[f]]
+    new = {f:rng.choice(spare(f) if puz.style=='grid' else _letters(puz)) for f in puz.features}
+    at = rng.randint(1, puz.n+1)
     features = {f:sorted([*vs, new[f]]) for f,vs in puz.features.items()}
     where = {k:h+(h>=at) for k,h in puz.where.items()} | {(f,v):at for f,v in new.items()}
-    clues = logic.minimal_clues(rng, features, _ordered(features, where), _kinds(p, puz), spare=['at'] if puz.style=='grid' else ())
+    last = ['at'] if puz.style=='grid' else ()
+    clues = logic.minimal_clues(rng, features, _ordered(features, where), _kinds(p, puz), spare=last)
     return _retold(p, 'numeric', puz.style, features, clues, rng)
 
 _makers['numeric', 'logic'] = _numeric_logic
@@ -655,15 +693,18 @@ class Ceiling:
     top: int = 8            # The highest
 
     def __post_init__(self):
-        if not 0<=self.low<self.high<=1: raise ValueError(f'ceiling low={self.low}, high={self.high}: expected 0 <= low < high <= 1')
-        if not 1<=self.base<=self.top<=top: raise ValueError(f'ceiling base={self.base}, top={self.top}: expected 1 <= base <= top <= {top}')
-        if self.min_episodes<1 or self.cooldown<0: raise ValueError(f'min_episodes={self.min_episodes}, cooldown={self.cooldown}: expected min_episodes >= 1, cooldown >= 0')
-        if not 0<=self.focus<=1: raise ValueError(f'ceiling focus={self.focus}: expected 0 to 1')
+        for ok,got,want in [(0<=self.low<self.high<=1, f'low={self.low}, high={self.high}', '0 <= low < high <= 1'),
+                            (1<=self.base<=self.top<=top, f'base={self.base}, top={self.top}', '1 <= base <= top <= 8'),
+                            (self.min_episodes>=1, f'min_episodes={self.min_episodes}', '1 or more'),
+                            (self.cooldown>=0, f'cooldown={self.cooldown}', '0 or more'),
+                            (0<=self.focus<=1, f'focus={self.focus}', '0 to 1')]:
+            if not ok: raise ValueError(f'ceiling {got}: expected {want}')
 
 # %% ../nbs/13_mutate.ipynb #ceiling-state
 def new_ceiling(rule: Ceiling = Ceiling()) -> dict:
     "State of one domain before the first episode: plain data"
-    return dict(max_unlocked_difficulty=rule.base, episodes_at_max=0, recent=[], waiting=0, promotions=0, demotions=0, made={}, dropped={})
+    return dict(max_unlocked_difficulty=rule.base, episodes_at_max=0, recent=[], waiting=0,
+                promotions=0, demotions=0, made={}, dropped={})
 
 def observe(
     s: dict,          # State of a domain, changed in place
@@ -690,7 +731,9 @@ def observe(
 def _episodes(recs):
     "The judged outcomes of each problem, by domain, id and difficulty"
     out = {}
-    for o in recs: out.setdefault((o.domain, o.id, o.difficulty), []).extend([] if o.verdict=='unjudgeable' else [o.y or 0.])
+    for o in recs:
+        ys = out.setdefault((o.domain, o.id, o.difficulty), [])
+        if o.verdict!='unjudgeable': ys.append(o.y or 0.)
     return out
 
 @dataclass
@@ -734,5 +777,8 @@ class Mutating:
 
     def logs(self) -> dict[str, float]:
         "Logs of the wrapped source, the ceilings, and the number of mutations dropped so far"
-        own = {f'smc/{d}/{k}':s[v] for d,s in self.smc.items() for k,v in (('max_unlocked', 'max_unlocked_difficulty'), ('episodes_at_max', 'episodes_at_max'))}
-        return self.source.logs() | own | {'smc/dropped':sum(n for s in self.smc.values() for n in s['dropped'].values())}
+        own = {'smc/dropped':sum(sum(s['dropped'].values()) for s in self.smc.values())}
+        for d,s in self.smc.items():
+            own[f'smc/{d}/max_unlocked'] = s['max_unlocked_difficulty']
+            own[f'smc/{d}/episodes_at_max'] = s['episodes_at_max']
+        return self.source.logs() | own
