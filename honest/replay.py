@@ -16,9 +16,10 @@ from .core import Problem, Record, make, plain
 
 # %% ../nbs/12_replay.ipynb #pick
 def whole(ps: Iterable[float]) -> list[int]:
-    "The smallest whole numbers in exactly the proportion of the floats `ps`, none of which may be negative or not finite"
+    "The smallest whole numbers in exactly the proportion of the floats `ps`, each finite and from 0 up"
     ps = [float(p) for p in ps]
-    if bad := [p for p in ps if not (p>=0 and math.isfinite(p))]: raise ValueError(f'priority {bad[0]}: expected a finite number from 0 up')
+    if bad := [p for p in ps if not (p>=0 and math.isfinite(p))]:
+        raise ValueError(f'priority {bad[0]}: expected a finite number from 0 up')
     parts = [p.as_integer_ratio() for p in ps]
     top = max((d for _,d in parts), default=1)
     w = [n*(top//d) for n,d in parts]
@@ -60,7 +61,8 @@ def group_error(recs: list[Record]) -> float|None:
 
 def by_problem(recs: list[Record], problems: list[Problem]) -> list[tuple[Problem, list[Record]]]:
     "The completions of each problem together, in the order in which the problems first appear"
-    if len(recs)!=len(problems): raise ValueError(f'{len(recs)} records for {len(problems)} problems: expected one problem a record')
+    if len(recs)!=len(problems):
+        raise ValueError(f'{len(recs)} records for {len(problems)} problems: expected one problem a record')
     out = {}
     for r,p in zip(recs, problems): out.setdefault(f'{p.domain}/{p.id}', (p, []))[1].append(r)
     return list(out.values())
@@ -88,8 +90,10 @@ class Replay:
     pause: int = 50       # Updates that replay stays off after its entropy fell under log 2
 
     def __post_init__(self):
-        for name,ok,want in (('size', self.size>=3, '3 or more'), ('mix', 0<=self.mix<1, '0 <= mix < 1'), ('alpha', 0<=self.alpha<=8, '0 to 8'),
-                             ('eps', 1e-6<=self.eps<=1, '1e-6 to 1'), ('warmup', 3<=self.warmup<=self.size, f'3 to the size, {self.size}'), ('pause', self.pause>=1, '1 or more')):
+        for name,ok,want in (('size', self.size>=3, '3 or more'), ('mix', 0<=self.mix<1, '0 <= mix < 1'),
+                             ('alpha', 0<=self.alpha<=8, '0 to 8'), ('eps', 1e-6<=self.eps<=1, '1e-6 to 1'),
+                             ('warmup', 3<=self.warmup<=self.size, f'3 to the size, {self.size}'),
+                             ('pause', self.pause>=1, '1 or more')):
             if not ok: raise ValueError(f'replay {name}={getattr(self, name)}: expected {want}')
         self.buffer,self.off,self.low,self.pauses,self.served = {},0,False,0,0.
 
@@ -131,14 +135,17 @@ class Replay:
         self.low = h<1
         if h<math.log(2):
             self.off,self.pauses = self.pause,self.pauses+1
-            say(f'Replay: priority_entropy {h:.2f} is under log 2, one problem takes {top_share(self.priorities()):.0%} of the draws; off for {self.pause} steps')
-        elif self.low and not was: say(f'Replay: priority_entropy {h:.2f} is under 1.0; lower --replay-alpha or raise --replay-eps if it stays there')
+            say(f'Replay: priority_entropy {h:.2f} is under log 2, one problem takes '
+                f'{top_share(self.priorities()):.0%} of the draws; off for {self.pause} steps')
+        elif self.low and not was:
+            say(f'Replay: priority_entropy {h:.2f} is under 1.0; lower --replay-alpha or raise --replay-eps')
 
 # %% ../nbs/12_replay.ipynb #state
 def _state(self) -> dict:
     "State of the wrapped source and of the buffer, as plain data"
     ps = self.priorities()
-    own = dict(size=len(ps), priority_entropy=entropy(ps), top1_share=top_share(ps), capacity=self.size, off=self.off, low=self.low, pauses=self.pauses,
+    own = dict(size=len(ps), priority_entropy=entropy(ps), top1_share=top_share(ps), capacity=self.size,
+               off=self.off, low=self.low, pauses=self.pauses,
                buffer=[dict(o) for o in self.buffer.values()])
     return self.source.state() | dict(replay=own)
 
@@ -153,8 +160,9 @@ def _load(self, state: dict):
 def _logs(self) -> dict[str, float]:
     "Logs of the wrapped source and of the buffer; `served` is the replayed share of the latest batch"
     ps = self.priorities()
-    return self.source.logs() | {'replay/buffer_size':len(ps), 'replay/priority_entropy':entropy(ps), 'replay/top1_share':top_share(ps),
-                                 'replay/active':float(self.active), 'replay/served':self.served}
+    own = dict(buffer_size=len(ps), priority_entropy=entropy(ps), top1_share=top_share(ps), active=float(self.active),
+               served=self.served)
+    return self.source.logs() | {f'replay/{k}':v for k,v in own.items()}
 
 Replay.state,Replay.load,Replay.logs = _state,_load,_logs
 

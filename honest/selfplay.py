@@ -35,7 +35,7 @@ def arms_of(domains, difficulties, mutators=()) -> list[Arm]:
 def proposer_pay(
     recs: list[Record],  # Completions of one problem
 ) -> float|None:
-    "Unbiased squared gap between stated confidence and the chance of being right; None for under two judged completions"
+    "Unbiased squared gap between confidence and the chance of being right; None for under two judged completions"
     d = [0. if o.y is None or o.c is None else o.c-o.y for o in recs if o.verdict!='unjudgeable']
     n = len(d)
     return (math.fsum(d)**2-math.fsum(v*v for v in d))/(n*(n-1)) if n>1 else None
@@ -86,7 +86,7 @@ def with_floor(
 class SelfPlay:
     "A source of which a learning proposer writes part"
     source: object                     # The source that is wrapped
-    generators: dict = None            # domain -> `fn(seed, i, difficulty) -> Problem`; those of `honest.tasks` when None
+    generators: dict = None            # domain -> `fn(seed, i, difficulty) -> Problem`; `honest.tasks` when None
     mutators: dict = None              # name -> `fn(problem, rng) -> Problem`, or None or `Skip` when it declines
     difficulties: tuple = (1, 2, 3, 4, 5)
     share: float = .25                 # Share of draws that the proposer writes, in [0, 1)
@@ -100,14 +100,18 @@ class SelfPlay:
     tries: int = 4
 
     def __post_init__(self):
-        for name,ok,want in (('share', 0<=self.share<1, '0 <= share < 1'), ('tau', self.tau>0, 'above 0'), ('explore', 0<=self.explore<=1, '0 to 1'), ('keep', 0<self.keep<=1, 'above 0, at most 1'),
-                             ('floor', 0<=self.floor<1, '0 <= floor < 1'), ('patience', self.patience>=1, '1 or more'), ('shrink', self.shrink>0, 'above 0')):
+        for name,ok,want in (('share', 0<=self.share<1, '0 <= share < 1'), ('tau', self.tau>0, 'above 0'),
+                             ('explore', 0<=self.explore<=1, '0 to 1'), ('keep', 0<self.keep<=1, 'above 0, at most 1'),
+                             ('floor', 0<=self.floor<1, '0 <= floor < 1'), ('patience', self.patience>=1, '1 or more'),
+                             ('shrink', self.shrink>0, 'above 0')):
             if not ok: raise ValueError(f'self-play {name}={getattr(self, name)}: expected {want}')
         self.generators,self.mutators = generators if self.generators is None else self.generators,self.mutators or {}
         self.arms = arms_of(self.generators, self.difficulties, self.mutators)
-        if len(self.arms)<2: raise ValueError(f'self-play has {len(self.arms)} arms: expected generators and difficulties that make at least 2')
+        if (n := len(self.arms))<2:
+            raise ValueError(f'self-play has {n} arms: expected generators and difficulties that make at least 2')
         self.floor_nats = self.floor*math.log(len(self.arms))
-        self.epoch,self.reseeds,self.on_floor,self.updates,self.last,self.counts = 0,0,0,0,{},{a.name:0 for a in self.arms}
+        self.epoch,self.reseeds,self.on_floor,self.updates = 0,0,0,0
+        self.last,self.counts = {},{a.name:0 for a in self.arms}
         self._forget()
 
     def _forget(self): self.stats,self.now = {a.name:[0., 0.] for a in self.arms},None
@@ -132,7 +136,8 @@ class SelfPlay:
         plain = Arm(arm.domain, arm.difficulty)
         for _ in range(self.tries if arm!=plain else 1):
             base = self.generators[arm.domain](stream, rng.randrange(10**9), arm.difficulty)
-            new = base if arm==plain else _mutated(self.mutators[arm.how], base, rng_for(base.id, arm.how, rng.random()))
+            luck = rng_for(base.id, arm.how, rng.random())
+            new = base if arm==plain else _mutated(self.mutators[arm.how], base, luck)
             if new is not None: return _marked(new, arm)
         return _marked(base, plain)
 
@@ -173,12 +178,15 @@ def _guard(self):
 SelfPlay.update,SelfPlay._guard = _update,_guard
 
 # %% ../nbs/14_selfplay.ipynb #state
+_counters = ('updates', 'reseeds', 'epoch', 'on_floor')
+
 def _state(self) -> dict:
     "State of the wrapped source and of the proposer, as plain data"
     ps = self.chances()
     best = sorted(zip(ps, (a.name for a in self.arms)), key=lambda o: (-o[0], o[1]))[:5]
-    own = dict(entropy=entropy(ps), entropy_floor=self.floor_nats, top_arms={k:p for p,k in best}, proposals=sum(self.counts.values()), updates=self.updates, reseeds=self.reseeds,
-               epoch=self.epoch, on_floor=self.on_floor, arms={k:dict(n=n, total=t, proposed=self.counts[k]) for k,(n,t) in self.stats.items()})
+    own = dict(entropy=entropy(ps), entropy_floor=self.floor_nats, top_arms={k:p for p,k in best},
+               proposals=sum(self.counts.values()), **{k:getattr(self, k) for k in _counters},
+               arms={k:dict(n=n, total=t, proposed=self.counts[k]) for k,(n,t) in self.stats.items()})
     return self.source.state() | dict(self_play=own)
 
 def _load(self, state: dict):
@@ -186,14 +194,16 @@ def _load(self, state: dict):
     self.source.load(state)
     s = state.get('self_play') or {}
     old = s.get('arms', {})
-    self.stats = {a.name:[float(old[a.name]['n']), float(old[a.name]['total'])] if a.name in old else [0., 0.] for a in self.arms}
-    self.counts,self.now = {a.name:old.get(a.name, {}).get('proposed', 0) for a in self.arms},None
-    self.updates,self.reseeds,self.epoch,self.on_floor = (s.get(k, 0) for k in ('updates', 'reseeds', 'epoch', 'on_floor'))
+    got = {a.name:old.get(a.name) or dict(n=0., total=0., proposed=0) for a in self.arms}
+    self.stats = {k:[float(v['n']), float(v['total'])] for k,v in got.items()}
+    self.counts,self.now = {k:v['proposed'] for k,v in got.items()},None
+    for k in _counters: setattr(self, k, s.get(k, 0))
 
 def _logs(self) -> dict[str, float]:
     "Logs of the wrapped source and of the proposer"
     ps = self.chances()
-    share = {f'self_play/{d}/share':math.fsum(p for p,a in zip(ps, self.arms) if a.domain==d) for d in self.generators}
-    return self.source.logs() | {'self_play/entropy':entropy(ps), 'self_play/top_share':max(ps), 'self_play/reseeds':self.reseeds} | share | {f'self_play/{k}':v for k,v in self.last.items()}
+    share = {f'{d}/share':math.fsum(p for p,a in zip(ps, self.arms) if a.domain==d) for d in self.generators}
+    own = dict(entropy=entropy(ps), top_share=max(ps), reseeds=self.reseeds) | share | self.last
+    return self.source.logs() | {f'self_play/{k}':v for k,v in own.items()}
 
 SelfPlay.state,SelfPlay.load,SelfPlay.logs = _state,_load,_logs
