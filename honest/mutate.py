@@ -299,7 +299,11 @@ def _letter(q):
     if not (free := [o for o in 'NMKPQRSTUVW' if o not in q]): raise Skip('no free letter')
     return free[0]
 
-def _let(letter, q): return f'Let {letter} be the answer to this question:\n{q.strip()}'
+def _let(letter, q, joined=False):
+    "`q` up to where its answer has a name; one that was joined before goes on from its last line"
+    if not joined: return f'Let {letter} be the answer to this question:\n{q.strip()}'
+    head,last = q.rsplit('\n\nWhat is ', 1)
+    return f'{head}\n\nLet {letter} be {last[:-1]}.'
 
 def _joined_math(p, rng):
     if _terms.fullmatch(p.question):
@@ -308,13 +312,14 @@ def _joined_math(p, rng):
     if _unclear.search(p.question): raise Skip('percents or another base')
     v,A,kind = _number(p.gold),_letter(p.question),rng.randrange(3)
     a,b,m = rng.randint(2, 12),rng.randint(3, 60),rng.randint(7, 40)
-    if kind==0: q,v = f'{_let(A, p.question)}\n\nWhat is {a}{A} + {b}?',a*v+b
+    first = _let(A, p.question, 'compositional' in trail(p))
+    if kind==0: q,v = f'{first}\n\nWhat is {a}{A} + {b}?',a*v+b
     elif kind==1 and v.denominator==1:
-        q,v = f'{_let(A, p.question)}\n\nWhat is the remainder when {A}^2 + {b} is divided by {m}?',(v*v+b)%m
+        q,v = f'{first}\n\nWhat is the remainder when {A}^2 + {b} is divided by {m}?',(v*v+b)%m
     else:
         other = maths.generate(rng.randrange(10**9), 0, rng.randint(1, 3), p.split)
         B,sign,w = _letter(p.question+other.question+A),rng.choice((1, -1)),_number(other.gold)
-        q = f'{_let(A, p.question)}\n\n{_let(B, other.question)}\n\nWhat is {A} {"+" if sign>0 else "-"} {B}?'
+        q = f'{first}\n\n{_let(B, other.question)}\n\nWhat is {A} {"+" if sign>0 else "-"} {B}?'
         v += sign*w
     return _child(p, 'compositional', q, str(v), solution=str(v))
 
@@ -669,7 +674,7 @@ def lift(
 ) -> tuple[Problem, dict[str, int]]:
     "`p` made as hard as `level`, or as far as it goes, and how many mutations were dropped for which reason"
     dropped = Counter()
-    while p.difficulty<level:
+    while p.difficulty<level and 'distractor' not in trail(p):
         todo = rng.sample(mutator_names, 3)
         if p.difficulty<level-1: todo.sort(key=lambda o: o=='distractor')
         for name in todo:

@@ -82,6 +82,7 @@ def test_math_is_recomputed():
 def test_joined_answers_follow():
     "Feeding one answer into another is checked by hand"
     for p,q in made('math', 'compositional')[0]:
+        assert trail(q)==['compositional']
         last = q.question.rsplit('\n\n', 1)[1]
         v = exact(p.gold)
         if m := re.fullmatch(r'What is (\d+)[A-Z] \+ (\d+)\?', last): assert int(m[1])*v+int(m[2])==exact(q.gold)
@@ -112,9 +113,9 @@ def test_english():
     for form in ('math', 'code', 'grid', 'line'):
         for name in mutator_names:
             for p,q in made(form, name)[0]:
-                    text = q.question.split('\nFor example')[0].replace('+ ... +', '+')
-                    assert not re.search(r'\S {2}|\$|\b\d*[02-9]1th\b|\.\.', text), q.question
-                    assert re.search(r'[.?]$|House 1: [\w, ]+$', text), q.question
+                text = q.question.split('\nFor example')[0].replace('+ ... +', '+')
+                assert not re.search(r'\S {2}|\$|\b\d*[02-9]1th\b|\.\.', text), q.question
+                assert re.search(r'[.?]$|House 1: [\w, ]+$', text), q.question
                 assert q.question.count('(not part of the answer)')==(form=='grid' and name=='distractor')
                 assert '+ -' not in q.question and '- -' not in q.question
 
@@ -137,6 +138,14 @@ def test_lifted_to_the_top():
         for o in got:
             assert o.difficulty==5+len(trail(o)) and 'distractor' not in trail(o)[:-1]
             assert verify(o, reference(o)).right is True
+
+def test_joined_twice():
+    "A second join goes on from the first, and can be followed by hand"
+    for p,q in made('math', 'compositional')[0][::4]:
+        r = mutate(q, 'compositional', rng_for(q.id))
+        head,last = q.question.rsplit('\n\n', 1)
+        assert r.question.startswith(head) and f' be {last[8:-1]}.' in r.question and r.question.count('?')<=q.question.count('?')+1
+        if m := re.search(r'What is (\d+)[A-Z] \+ (\d+)\?$', r.question): assert int(m[1])*exact(q.gold)+int(m[2])==exact(r.gold)
 
 def test_dropped():
     "What cannot be proved is dropped for a reason"
