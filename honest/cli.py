@@ -83,8 +83,8 @@ reward = dict(w_acc='Pay for a right answer', w_cal='Pay for an honest confidenc
               i_know='Allow weights and rules without the guarantee')
 pillars = dict(
     hindsight_mode='legacy, or refined (promotes the reasoning mode)', replay_priority='Ask again what was badly calibrated (CPR)', replay_size='Problems the buffer holds', replay_mix='Share of draws from the buffer',
-    replay_alpha='Sharpness of the priority', self_mutate='Go past difficulty 5 with mutated problems (SMC)', smc_min_episodes_at_max='Outcomes at the ceiling before it moves', self_play='A proposer looks for where the model is badly calibrated (GSS)',
-    self_play_mix='Share of draws from the proposer')
+    replay_alpha='Sharpness of the priority', replay_eps='Added to the error, so that every problem can return', replay_warmup='Problems in the buffer before any is served', self_mutate='Go past difficulty 5 with mutated problems (SMC)', smc_min_episodes_at_max='Outcomes at the ceiling before it moves', self_play='A proposer looks for where the model is badly calibrated (GSS)',
+    self_play_share='Share of draws from the proposer')
 panel = {k:p for p,names in (('Training', training), ('Reward', reward), ('Self-learning', pillars)) for k in names}
 flags |= training | reward | pillars
 
@@ -237,8 +237,8 @@ def train_grpo(
     resume_from: Text = None, four_bit: bool = False, max_steps: Whole = None, num_generations: Whole = None, prompts: Whole = None, max_completion_length: Whole = None, learning_rate: Real = None, beta: Real = None,
     temperature: Real = None, lora_r: Whole = None, lora_alpha: Whole = None, credit: str = 'sequence', scale_rewards: str = 'none', save_steps: int = 50, skip_preflight: bool = False, domain_weights: Text = None,
     w_acc: float = 1.5, w_cal: float = 1., abstain_threshold: float = .15, rule: str = 'brier', i_know: bool = False,
-    hindsight: bool = False, hindsight_mode: Text = None, replay_priority: bool = False, replay_size: int = 256, replay_mix: float = .25, replay_alpha: float = .6,
-    self_mutate: bool = False, smc_min_episodes_at_max: int = 20, self_play: bool = False, self_play_mix: float = .25, no_wandb: bool = False, dry_run: bool = False, seed: int = 42):
+    hindsight: bool = False, hindsight_mode: Text = None, replay_priority: bool = False, replay_size: int = 256, replay_mix: float = .25, replay_alpha: float = .6, replay_eps: float = .01, replay_warmup: int = 32,
+    self_mutate: bool = False, smc_min_episodes_at_max: int = 20, self_play: bool = False, self_play_share: float = .25, no_wandb: bool = False, dry_run: bool = False, seed: int = 42):
     """Train by GRPO on honest pay.
 
     Examples: honest train-grpo --model-preset qwen3b --colab-profile l4 --max-steps 350 --output-dir ./honest-qwen-3b-grpo;
@@ -246,8 +246,8 @@ def train_grpo(
     kw = dict(locals())
     from honest.rewards import Pay
     pay = Pay(**{k:kw.pop(k) for k in reward})
-    chosen = dict(replay=dict(size=replay_size, mix=replay_mix, alpha=replay_alpha) if replay_priority else None, smc=dict(min_episodes=smc_min_episodes_at_max) if self_mutate else None,
-                  self_play=dict(share=self_play_mix) if self_play else None)
+    chosen = dict(replay=dict(size=replay_size, mix=replay_mix, alpha=replay_alpha, eps=replay_eps, warmup=3 if dry_run else replay_warmup) if replay_priority else None, smc=dict(min_episodes=smc_min_episodes_at_max) if self_mutate else None,
+                  self_play=dict(share=self_play_share) if self_play else None)
     kw = given(kw, 'hindsight', 'dry_run', *(set(pillars)-{'hindsight_mode'})) | dict(pay=pay, pillars={k:v for k,v in chosen.items() if v is not None}, domain_weights=read_weights(domain_weights),
                                                                                          hindsight_mode=hindsight_mode or ('legacy' if hindsight else ''))
     if dry_run: kw = _dry(kw)
@@ -322,7 +322,9 @@ def score(file: Annotated[str, typer.Argument(help='Predictions: JSONL, CSV or P
 def audit_hindsight(trainer_state: str = './honest-grpo/trainer_state.json'):
     "Is the hindsight head contributing?\n\nExample: honest audit-hindsight --trainer-state ./honest-qwen-1-5b-grpo/trainer_state.json"
     from honest import audit
-    show(audit.audit_hindsight(trainer_state))
+    out = audit.audit_hindsight(trainer_state)
+    typer.echo(audit.audit_text(out))
+    show(out)
 
 @command
 def plot_training_curves(trainer_state: str = './honest-grpo/trainer_state.json', out: str = 'docs_src/training', label: str = ''):
@@ -335,6 +337,7 @@ def verify_self_learning(run_dir: Annotated[str, typer.Argument(help='Run folder
     "Did each pillar do its part?\n\nExample: honest verify-self-learning ./honest-qwen-3b-grpo --full-results eval/full_results.json"
     from honest import audit
     out = audit.verify_self_learning(run_dir, full_results, vanilla)
+    typer.echo(audit.verify_text(out))
     show(out)
     if strict and not out['pass']: raise typer.Exit(1)
 

@@ -26,12 +26,12 @@ class Band:
 
 # %% ../nbs/10_control.ipynb #state
 def new_state(
-    domains: list[str],
+    levels: dict[str, list[int]],  # Difficulties of each domain
     band: Band = Band(),
-    top: int = 5,        # Hardest difficulty there is
 ) -> dict[str, dict]:
     "Controller state of each domain before the first outcome"
-    return {o:dict(target=min(band.start, top), top=top, recent=[], since_move=0, moves=0, seen=0, right=0) for o in domains}
+    def first(ds): return next((o for o in ds if o>=band.start), ds[-1])
+    return {k:dict(target=first(sorted(ds)), levels=sorted(ds), recent=[], since_move=0, moves=0, seen=0, right=0) for k,ds in levels.items()}
 
 def rolling_accuracy(s: dict) -> float|None:
     "Accuracy over the outcomes at the present target; None before the first"
@@ -59,8 +59,9 @@ def _move(s, band):
     "Move the target one step when its band, window and cool-down allow"
     if s['since_move']<max(band.cooldown, 1) or 2*len(s['recent'])<band.window: return 0
     acc = rolling_accuracy(s)
-    step = (acc>band.high and s['target']<s['top']) - (acc<band.low and s['target']>1)
-    if step: s.update(target=s['target']+step, recent=[], since_move=0, moves=s['moves']+1)
+    step,at = (acc>band.high)-(acc<band.low), s['levels'].index(s['target'])
+    if not step or not 0<=at+step<len(s['levels']): return 0
+    s.update(target=s['levels'][at+step], recent=[], since_move=0, moves=s['moves']+1)
     return step
 
 # %% ../nbs/10_control.ipynb #draw
@@ -69,8 +70,8 @@ def draw_difficulty(
     rng: random.Random,
     band: Band = Band(),
 ) -> int:
-    "The target with chance `focus`, else any difficulty up to the top, evenly"
-    return s['target'] if rng.random()<band.focus else rng.randint(1, s['top'])
+    "The target with chance `focus`, else any of the domain's difficulties, evenly"
+    return s['target'] if rng.random()<band.focus else rng.choice(s['levels'])
 
 def control_logs(state: dict[str, dict]) -> dict[str, float]:
     "What is logged of the controller at each step"

@@ -20,16 +20,18 @@ from .rewards import Pay, refinement_gain, total
 @dataclass
 class Curriculum:
     "Problems from a sampler, at the difficulty that the controller asks for"
-    sampler: object                        # Anything with `sample(rng, domain, difficulty)` and `bucket_counts()`
+    sampler: object                        # A `Sampler`, or anything with its `sample` and `bucket_counts`
     weights: dict = None                   # Share of each domain; even when None
     band: Band = field(default_factory=Band)
 
     def __post_init__(self):
-        have = sorted({d for (d,_),n in self.sampler.bucket_counts().items() if n})
+        have = {}
+        for (d,k),n in sorted(self.sampler.bucket_counts().items()):
+            if n: have.setdefault(d, []).append(k)
         if lost := sorted(set(self.weights or {})-set(have)):
             raise ValueError(f'no problems for domain {", ".join(lost)}; there are some for {", ".join(have)}')
         self.weights = {d:w for d,w in (self.weights or dict.fromkeys(have, 1.)).items() if w>0}
-        self.control = new_state(list(self.weights), self.band)
+        self.control = new_state({d:have[d] for d in self.weights}, self.band)
 
     def sample(self, rng: random.Random) -> Problem:
         "A problem of a domain drawn by weight, at a difficulty drawn by the controller"

@@ -299,7 +299,7 @@ def train_grpo(
     **asked,                           # Any key of a tier's `grpo` settings
 ) -> dict:
     "Train a LoRA adapter by GRPO; returns the summary"
-    args = plain({k:v for k,v in locals().items()})
+    args = plain(dict(locals()) | dict(replay_priority='replay' in (pillars or {}), self_mutate='smc' in (pillars or {}), self_play='self_play' in (pillars or {})))
     if credit not in ('sequence', 'segment'): raise ValueError(f'unknown credit {credit!r}: choose from sequence, segment')
     checkpoint,start = find_checkpoint(resume_from) if resume_from else (None, None)
     if start: print(f'{resume_from} holds an adapter without trainer state: starting at step 0 from it')
