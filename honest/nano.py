@@ -128,7 +128,7 @@ def _amount(rng, d, base, t):
     if d==1: return _chain(rng, _num(rng, rng.randint(2, 3)))
     if d==2: return _chain(rng, base+_num(rng, 2))
     if d==3: return _chain(rng, _num(rng, 2), rng.randint(1, 9))
-    if d==5: return _times(rng.randint(11, 49), rng.randint(3, 9))
+    if d==4: return _times(rng.randint(11, 49), rng.randint(3, 9))
     v,a = t+rng.randint(-10, 10),rng.randint(10, 90)
     return f'{v+a}-{a}',v
 
@@ -153,7 +153,7 @@ def _sequence(rng, d):
 
 # %% ../nbs/16_nano.ipynb #multiple-world
 def _multiple(rng, d):
-    k,top = rng.choice({1:(2, 5), 2:(4, 10), 3:(3, 9), 4:(6, 8), 5:(7, 13)}[d]),{1:999, 2:999, 3:99, 4:199, 5:300}[d]
+    k,top = rng.choice({1:(2, 5), 2:(4, 10), 3:(6, 8), 4:(3, 9), 5:(7, 13)}[d]),{1:999, 2:999, 3:199, 4:99, 5:300}[d]
     def product(): return k*rng.randint(2, top//k)
     return _choose(rng, f'not a multiple of {k}', product()+rng.randint(1, k-1), [product() for _ in range(3)], 4)
 
@@ -284,7 +284,7 @@ def lesson(
 
 # %% ../nbs/16_nano.ipynb #batch
 _shares = {(k, d):w for k in _domains for d,w in enumerate((3, 3, 3, 2, 1), 1)}
-_shares |= {(k, d):.7 for k in _skills for d in range(1, 6)}
+_shares |= {(k, d):w for k in _skills for d,w in enumerate((1, 1, .7, .4, .2), 1)}
 
 def batch(
     tok,
@@ -295,7 +295,7 @@ def batch(
     parts: int = 4,  # Pieces of similar length
 ) -> list:
     "Pairs of `input_ids` and `labels`, longest first"
-    rng,early = rng_for('batch', seed, step),max(0, 1-done/.4)
+    rng,early = rng_for('batch', seed, step),max(0, 1-done/.75)
     picked = rng.choices(list(_shares), [w*math.exp(early*(1-d)) for (_,d),w in _shares.items()], k=size)
     pairs = [lesson(nano_problem(*o, seed, step*size+i), rng) for i,o in enumerate(picked)]
     before,after = (tok([o[k] for o in pairs]).input_ids for k in (0, 1))
@@ -318,7 +318,7 @@ def _optimizers(net, lr):
     return [torch.optim.Muon(deep, lr=lr, weight_decay=.05),
             torch.optim.AdamW(flat, lr=.2*lr, betas=(.9, .98), weight_decay=0.)]
 
-def _rate(step, steps): return min(1, (step+1)/50, (steps-step)/(steps/4))
+def _rate(step, steps): return min(1, (step+1)/50, (steps-step)/(.4*steps))
 
 def _gradients(net, params, part, bf16):
     "Summed loss of a part and its gradients"
@@ -406,18 +406,17 @@ def nano_path(
 ) -> Path:
     "Folder of the model, after checking its files against `SHA256SUMS`"
     folder = Path(folder or nano_home())
-    sums = need(folder/'SHA256SUMS', 'honest build-nano')
-    for line in sums.read_text(encoding='utf-8').splitlines():
+    fix = f'honest build-nano --output-dir {folder}'
+    for line in need(folder/'SHA256SUMS', fix).read_text(encoding='utf-8').splitlines():
         want,name = line.split()
-        if file_hash(need(folder/name, 'honest build-nano'))!=want:
-            raise ValueError(f'{folder/name} is not the file that was shipped: run "honest build-nano"')
+        if file_hash(need(folder/name, fix))!=want: raise ValueError(f'{folder/name} has changed: run "{fix}"')
     return folder
 
 def ship(
     net,
     tok,
     folder,         # Written whole, or not at all
-    summary: dict,  # Kept as `recipe.json`
+    recipe: dict,   # Kept as `recipe.json`
 ):
     "Save a model folder with half-precision weights that load as fp32, and its `SHA256SUMS`"
     import torch
@@ -429,7 +428,7 @@ def ship(
     half.to(torch.float16).save_pretrained(new)
     tok.save_pretrained(new)
     write_json(new/'config.json', json.loads((new/'config.json').read_text()) | dict(dtype='float32'))
-    write_json(new/'recipe.json', summary)
+    write_json(new/'recipe.json', recipe)
     for o in new.iterdir(): o.chmod(0o644)
     sums = [f'{file_hash(o)}  {o.name}\n' for o in sorted(new.iterdir())]
     with atomic(new/'SHA256SUMS') as f: f.writelines(sums)
@@ -465,7 +464,7 @@ def _grow(net, tok, opts, file, args, threads, bf16, every=50, stop=None):
 
 def pretrain(
     out=None,           # Model folder; the package's own when None
-    steps: int = 7000,
+    steps: int = 3600,
     seed: int = 42,
     size: int = 128,    # Lessons a step
     lr: float = .015,
@@ -484,6 +483,6 @@ def pretrain(
     finally: torch.set_num_threads(before)
     summary = args | nano_check(net.half().float().eval(), tok, n)
     where = Path(f'{out}.failed') if summary['failed'] else out
-    ship(net, tok, where, summary)
+    ship(net, tok, where, summary | manifest(args, seed))
     shutil.rmtree(file.parent, ignore_errors=True)
     return summary | dict(folder=str(where), parameters=net.num_parameters())
