@@ -33,7 +33,7 @@ help:
 	@echo 'make run [NB=nbs/08_metrics.ipynb] [FLAGS=slow]   run notebooks and keep their outputs'
 	@echo 'make hooks        git hooks: clean notebooks, refuse a commit that is out of sync'
 	@echo 'make bench        measure, and write docs_src/benchmarks.md'
-	@echo 'make notebooks    open the notebooks in Jupyter'
+	@echo 'make notebooks [NB=nbs/08_metrics.ipynb]   run every notebook top to bottom in a plain Jupyter kernel'
 
 $(runtime): settings.ini setup.py constraints.txt
 	@$(PY) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else "Python %d.%d is too old: HONEST needs 3.11 or newer (make PY=python3.12)" % v[:2])'
@@ -92,4 +92,4 @@ bench: $(dev)
 	python docs_src/bench.py
 
 notebooks: $(dev)
-	jupyter lab nbs
+	python docs_src/notebooks.py $(if $(NB),--path '$(NB)') $(if $(FLAGS),--flags '$(FLAGS)')
