@@ -248,7 +248,7 @@ async def _offered(pol, http):
     import httpx2
     try:
         async with asyncio.timeout(10): rows = (await http.get(f'{pol.base_url}/models')).json()['data']
-        return f'; it offers {", ".join(str(o["id"]) for o in rows[:8])}: choose by --model'
+        return f'; it offers {server_said(", ".join(str(o["id"]) for o in rows[:8]))}: choose by --model'
     except (httpx2.HTTPError, TimeoutError, RecursionError, ValueError, KeyError, TypeError):
         return '; expected the name of a model there in --model, and an address that ends in /v1'
 
@@ -267,7 +267,7 @@ async def _refused(pol, http, r):
     if r.status_code in (401, 403): raise _key_error(pol, r)
     if r.status_code==404:
         raise ValueError(f'{pol.base_url} knows no {pol.model!r} ({said}){await _offered(pol, http)}')
-    if r.has_redirect_location: said += f', moved to {r.headers["location"][:200]}'
+    if r.has_redirect_location: said += f', moved to {server_said(r.headers["location"])}'
     raise ValueError(f'{pol.base_url} refused the request ({said})')
 
 # %% ../nbs/17a_endpoint.ipynb #once
@@ -317,9 +317,9 @@ async def _ask_all(pol, prompts, temperature, seed, stop, tick):
         while not stop(): await asyncio.sleep(.02)
     if stop(): return out
     async with _client(pol) as http:
-        works = [work(http) for _ in range(min(pol.concurrency, len(prompts)))]
-        tasks = [asyncio.gather(*works), asyncio.ensure_future(watch())]
-        try: await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        works = [asyncio.ensure_future(work(http)) for _ in range(min(pol.concurrency, len(prompts)))]
+        tasks = [asyncio.gather(*works), asyncio.ensure_future(watch()), *works]
+        try: await asyncio.wait(tasks[:2], return_when=asyncio.FIRST_COMPLETED)
         finally:
             for o in tasks: o.cancel()
             done = await asyncio.gather(*tasks, return_exceptions=True)

@@ -129,6 +129,18 @@ def test_unauthorised(status):
     with toy_server(server) as url, pytest.raises(ValueError, match='wants an API key'): open_policy('openai', 'm', base_url=url, api_key='')
     assert [o[0] for o in server.seen]==['/v1/models']
 
+def test_one_for_all():
+    "A refusal ends the requests under way, and no further one is sent"
+    together = threading.Barrier(4, timeout=20)
+    def answer(path, headers, body):
+        together.wait()
+        if asked(body)=='2': return 401, {}, ''
+        time.sleep(9)
+        return ok
+    server,t = Server(answer),time.monotonic()
+    with toy_server(server) as url, pytest.raises(ValueError, match='API key'): EndpointPolicy(url, 'm', concurrency=4)(chats(20))
+    assert time.monotonic()-t<8 and len(server.bodies)==4
+
 def test_key_is_not_shown():
     assert 'secret' not in repr(EndpointPolicy('http://localhost:1', 'm', 'secret'))
 
