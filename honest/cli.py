@@ -66,7 +66,8 @@ flags |= dict(
     strict='Exit 1 when a gate fails', n_resamples='Bootstrap resamples', versus='A second file, paired by item', confidence='Column of the confidence, in [0, 1]', correct='Column of correctness', group='Column of the cluster',
     id='Column of the item', bins='Bins of the calibration error', report='Write a Markdown report here', trainer_state='trainer_state.json of a run', out='Folder of the figures', label='Text on the figures',
     full_results='full_results.json of the run', vanilla='full_results.json of a run without the pillars', workdir='Folder of everything it makes', fresh='Start over',
-    quick='A minute in all: so few items and steps that the numbers mean nothing', steps='Optimiser steps', n_train='Training problems a condition', n_ood='Items a slice', skip_sft='GRPO only')
+    engine='transformers, vllm (CUDA), or openai: any OpenAI-compatible server', base_url='Address of the server, such as http://localhost:8000/v1',
+    api_key='API key of the server; better in HONEST_API_KEY', quick='A minute in all: so few items and steps that the numbers mean nothing', steps='Optimiser steps', n_train='Training problems a condition', n_ood='Items a slice', skip_sft='GRPO only')
 
 # %% ../nbs/24_cli.ipynb #flags-more
 flags |= dict(
@@ -283,7 +284,7 @@ def run_calibration_pipeline(ctx: typer.Context, model: Annotated[str, typer.Arg
 @command
 def baseline_eval(model_id: Text = None, model_preset: Text = None, adapter_path: Text = None, output: str = 'eval/baseline_results.json', samples: int = 100, data_dir: str = 'data/processed',
                   seeds_file: str = 'eval/eval_seeds.json', reasoning_mode: str = 'required', hindsight: bool = False, lenient: bool = False, max_new_tokens: Whole = None, batch_size: Whole = None,
-                  answer_probs: bool = True, dry_run: bool = False):
+                  answer_probs: bool = True, dry_run: bool = False, engine: str = 'transformers', base_url: Text = None, api_key: Text = None):
     "Anchor the untrained model on held-out items, --samples a condition.\n\nExample: honest baseline-eval --model Qwen/Qwen2.5-3B-Instruct --model-preset qwen3b --samples 200"
     kw = dict(locals())
     if not dry_run: hush()
@@ -293,7 +294,8 @@ def baseline_eval(model_id: Text = None, model_preset: Text = None, adapter_path
 @command
 def full_eval(model_id: Text = None, model_preset: Text = None, adapter_path: Text = None, output: str = 'eval/full_results.json', samples: int = 100, ood_samples: Whole = None, baseline_results: Text = None,
               ood_dir: str = 'eval/ood', ood_slices: str = 'auto', skip_indist: bool = False, skip_ood: bool = False, data_dir: str = 'data/processed', seeds_file: str = 'eval/eval_seeds.json',
-              reasoning_mode: str = 'required', hindsight: bool = False, lenient: bool = False, max_new_tokens: Whole = None, batch_size: Whole = None, answer_probs: bool = True, dry_run: bool = False):
+              reasoning_mode: str = 'required', hindsight: bool = False, lenient: bool = False, max_new_tokens: Whole = None, batch_size: Whole = None, answer_probs: bool = True, dry_run: bool = False,
+              engine: str = 'transformers', base_url: Text = None, api_key: Text = None):
     "Evaluate in distribution, --samples a condition, and on the OOD slices.\n\nExample: honest full-eval --model-id Qwen/Qwen2.5-3B-Instruct --adapter-path ./honest-qwen-3b-grpo/final_adapters"
     kw = dict(locals())
     if not dry_run: hush()

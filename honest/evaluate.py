@@ -13,10 +13,11 @@ from pathlib import Path
 
 from .core import Problem, digest, file_hash, json_line, manifest, need, plain, progress, read_json, write_json
 from .data import discover_ood, floor_of, get_sampler, ood_slices, pick_test_items
+from .endpoint import open_policy
 from .judge import judge_all
 from .metrics import summarize
 from .nano import slices as nano_slices
-from .policy import StubPolicy, load_policy, resolve_model
+from .policy import StubPolicy, resolve_model
 from .profiles import find_preset, presets, tiers, tier_of
 from .protocol import prompt, system_prompt
 
@@ -139,15 +140,16 @@ def _test_items(data_dir, samples, seed):
     if not items: raise ValueError(f'{data_dir} holds no test problems: run "honest ingest-all"')
     return items
 
-def _run_id(policy, items, mode, hindsight, seeds, lenient):
+def _run_id(policy, items, mode, hindsight, seeds, lenient, engine, base_url):
     "What makes a run the same run"
     adapter = file_hash(policy.adapter_path) if policy.adapter_path else None
-    return dict(model_id=policy.model_id, adapter=adapter, mode=mode, hindsight=hindsight, max_new_tokens=policy.max_new_tokens, seeds=seeds, lenient=lenient,
+    return dict(model_id=policy.model_id, adapter=adapter, mode=mode, hindsight=hindsight, max_new_tokens=policy.max_new_tokens, seeds=seeds, lenient=lenient, engine=engine, base_url=base_url,
                 items=digest([(o.domain, o.id, o.question) for o in items]))
 
-def _policy(model_id, adapter_path, tier, max_new_tokens, batch_size, mode, hindsight, answer_probs, dry_run, items):
+def _policy(model_id, adapter_path, tier, max_new_tokens, batch_size, mode, hindsight, answer_probs, dry_run, items, engine, base_url, api_key):
     if dry_run: return StubPolicy(items, 'overconfident')
-    return load_policy(model_id, adapter_path, max_new_tokens or tiers[tier]['max_new_tokens'], batch_size or (256 if tier=='nano' else 32), mode, hindsight, answer_probs)
+    if engine=='transformers': batch_size = batch_size or (256 if tier=='nano' else 32)
+    return open_policy(engine, model_id, adapter_path, max_new_tokens or tiers[tier]['max_new_tokens'], batch_size, mode, hindsight, answer_probs, base_url, api_key)
 
 # %% ../nbs/20_evaluate.ipynb #evaluate
 def evaluate(
@@ -156,24 +158,25 @@ def evaluate(
     indist: bool = True, samples: int = 100, ood_samples: int = None, seeds_file: str = 'eval/eval_seeds.json',
     reasoning_mode: str = 'required', hindsight: bool = False, lenient: bool = False, max_new_tokens: int = None, batch_size: int = None,
     answer_probs: bool = True, dry_run: bool = False,
+    engine: str = 'transformers', base_url: str = None, api_key: str = None,  # `transformers`, `vllm`, or `openai` for a server at `base_url`
 ) -> dict:
     "Evaluate one model on held-out items and OOD slices; writes `output` and returns it"
-    args,t0 = dict(locals()),time.time()
+    args,t0 = {k:v for k,v in locals().items() if k!='api_key'},time.time()
     preset = find_preset(model_preset, model_id)
     model_id = model_id or (preset and preset.model_id) or ('stub' if dry_run else None)
     if not model_id: raise ValueError('which model? give --model-id or --model-preset')
     if adapter_path: need(Path(adapter_path)/'adapter_config.json', 'honest train-grpo')
-    tier = preset.tier if preset else 'tiny' if dry_run else _tier(model_id, preset)
+    tier = preset.tier if preset else 'tiny' if dry_run else 'medium' if engine=='openai' else _tier(model_id, preset)
     get_sampler(data_dir, split='test') if indist else None
     seeds = eval_seeds(seeds_file)
     items = _test_items(data_dir, 2 if dry_run else samples, seeds['items']) if indist else []
     slices = discover_ood(ood_dir, ood, tier) if ood else {}
     far = [o for probs in slices.values() for o in pick_test_items(probs, 2 if dry_run else (ood_samples or 10**9), seeds['items'], by_difficulty=False)]
-    policy = _policy(model_id, adapter_path, tier, max_new_tokens, batch_size, reasoning_mode, hindsight, answer_probs, dry_run, items+far)
-    partial = None if dry_run else Partial(f'{output}.partial', _run_id(policy, items+far, reasoning_mode, hindsight, seeds, lenient))
+    policy = _policy(model_id, adapter_path, tier, max_new_tokens, batch_size, reasoning_mode, hindsight, answer_probs, dry_run, items+far, engine, base_url, api_key)
+    partial = None if dry_run else Partial(f'{output}.partial', _run_id(policy, items+far, reasoning_mode, hindsight, seeds, lenient, engine, base_url))
     found = ask_all(policy, items+far, reasoning_mode, hindsight, partial, seed=seeds['generation'], lenient=lenient)
     out = _results(found[:len(items)], found[len(items):], policy, preset, model_preset, tier, reasoning_mode, samples, seeds, {k:floor_of(k, v) for k,v in slices.items()}) | dict(
-        manifest=manifest(args, seeds['items'], [seeds_file]), seconds=round(time.time()-t0, 1), dry_run=dry_run)
+        manifest=manifest(args, seeds['items'], [seeds_file]), seconds=round(time.time()-t0, 1), dry_run=dry_run, engine=engine, base_url=base_url)
     write_json(output, out, indent=None)
     if partial: partial.path.unlink(missing_ok=True)
     if out['metrics']['format_rate']<.7 and not dry_run: print(f'format_rate {out["metrics"]["format_rate"]:.2f} is under 0.70: run "honest format-sft" (or calibration-sft) first', file=sys.stderr)

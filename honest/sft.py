@@ -16,7 +16,7 @@ from pathlib import Path
 from .core import Problem, Record, manifest, progress, rng_for, write_json
 from .data import get_sampler
 from .judge import judge_all
-from .policy import HFPolicy, gold_text, is_prefilled, load_model, load_tokenizer, render_chat, token_at
+from .policy import HFPolicy, best_dtype, gold_text, is_prefilled, load_model, load_tokenizer, render_chat, token_at
 from .profiles import find_preset, resolve, tier_of, tiers
 from .protocol import prompt, render
 
@@ -30,13 +30,14 @@ class Example:
 
 # %% ../nbs/18_sft.ipynb #tokens
 def tokenize(tok, ex: Example, prefilled: bool = False) -> dict:
-    "`input_ids` and `labels` of an example; prompt, and all before the confidence if only that is trained, are −100"
+    "`input_ids` and `labels` of an example; the prompt is −100, and so is the answer if only the confidence is trained"
     ask = tok(render_chat(tok, ex.chat), add_special_tokens=False).input_ids
     text = ex.text.removeprefix('<reasoning>') if prefilled else ex.text
     said = tok(text, add_special_tokens=False).input_ids
     at = 0 if ex.train=='all' else token_at(tok, said, text.index('<confidence>')+len('<confidence>'))
+    opening = min(token_at(tok, said, len('<reasoning>')), at) if text.startswith('<reasoning>') else 0
     said = [*said, tok.eos_token_id]
-    return dict(input_ids=ask+said, labels=[-100]*(len(ask)+at)+said[at:])
+    return dict(input_ids=ask+said, labels=[-100]*len(ask)+said[:opening]+[-100]*(at-opening)+said[at:])
 
 # %% ../nbs/18_sft.ipynb #format-examples
 def _reasoning(prob, limit=400):
@@ -103,7 +104,7 @@ def calibration_examples(
     asked: list[tuple[Problem, list[Record]]],  # From `sample_answers`
     kind: str = 'accuracy',      # `accuracy` or `verdict`
     seed: int = 42,
-    abstain_frac: float = .3,    # Share of the answers to never-right items that become an abstention
+    abstain_frac: float = .2,    # Share of the answers to never-right items that become an abstention
     hindsight_frac: float = 0.,  # Share with a hindsight tag
     anchor: bool = True,         # Train right answers whole
     mode: str = 'required',
@@ -149,6 +150,7 @@ def fit(
     watch=None,            # `watch(step)` is called every quarter of the run; True stops it
 ) -> list[dict]:
     "Train the adapter on `examples`; returns the log"
+    import torch
     from transformers import DataCollatorForSeq2Seq, PrinterCallback, Trainer, TrainingArguments
     if not examples: raise ValueError('no training examples: the model gave no answer that could be judged; run "honest format-sft" first')
     small = model.num_parameters()<2e7
@@ -158,10 +160,11 @@ def fit(
         args = TrainingArguments(tmp, per_device_train_batch_size=micro, gradient_accumulation_steps=batch_size//micro, num_train_epochs=epochs,
             max_steps=max_steps, learning_rate=learning_rate, lr_scheduler_type='linear', warmup_steps=20 if small else 5, seed=seed, logging_steps=5,
             save_strategy='no', report_to='none', disable_tqdm=bool(progress(range(0)).disable), remove_unused_columns=False,
-            train_sampling_strategy='group_by_length' if not small else 'random', use_cpu=model.device.type=='cpu')
+            train_sampling_strategy='group_by_length' if not small else 'random', bf16=small and best_dtype(model.device.type)==torch.bfloat16, use_cpu=model.device.type=='cpu')
         trainer = Trainer(model=model, args=args, train_dataset=rows, callbacks=_watcher(watch) if watch else [],
                           data_collator=DataCollatorForSeq2Seq(tok, padding=True, label_pad_token_id=-100))
         trainer.remove_callback(PrinterCallback)
+        trainer.add_callback(_lines())
         model.train()
         trainer.train()
     model.eval()
@@ -170,6 +173,17 @@ def fit(
 def _scratch():
     import tempfile
     return tempfile.TemporaryDirectory(prefix='honest-sft-')
+
+def _lines(every=25):
+    "A callback that prints loss and time left now and then"
+    from transformers import TrainerCallback
+    class Lines(TrainerCallback):
+        def on_train_begin(self, args, state, control, **kw): self.t0 = time.time()
+        def on_log(self, args, state, control, logs=None, **kw):
+            if 'loss' not in (logs or {}) or state.global_step%every: return
+            left = int((time.time()-self.t0)/state.global_step*(state.max_steps-state.global_step))
+            print(f'step {state.global_step}/{state.max_steps}  loss {float(logs["loss"]):.3f}  left {left//60}:{left%60:02d}', flush=True)
+    return Lines()
 
 def _watcher(watch):
     "A callback that calls `watch(step)` at each quarter of the run, and stops the run when it returns True"
