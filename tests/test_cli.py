@@ -28,7 +28,7 @@ def test_demo_leaves_everything(road):
 def test_demo_does_nothing_twice(road):
     d,_ = road
     out = run('demo', '--workdir', d, '--quick')
-    assert out.exit_code==0 and out.stdout.count('is done already')==9
+    assert out.exit_code==0 and out.stdout.count('is done already')==10
 
 def test_full_eval_keys(road):
     r = json.loads((road[0]/'eval/full_results.json').read_text())
