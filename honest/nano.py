@@ -121,7 +121,8 @@ def _choose(rng, stem, right, wrong, n, why=''):
     if len(wrong)<n-1: return None
     options,labels = rng.sample([*wrong, str(right)], n),'ABCDE'[:n]
     label,said = labels[options.index(str(right))],' '.join(f'{o}({k})' for k,o in zip(labels, options))
-    return Item(f'{stem} {said}', dict(label=label, labels=list(labels), options=options), f'{why or right}({label})', label)
+    gold = dict(label=label, labels=list(labels), options=options)
+    return Item(f'{stem} {said}', gold, f'{why or right}({label})', label)
 
 def _amount(rng, d, base, t):
     "A number, sum, difference or product as text, and its value"
@@ -198,7 +199,7 @@ def _distinct(domain, difficulty, seed, split, n):
     "`n` problems of a bucket, no question twice"
     out,i = {},0
     while len(out)<n:
-        if i>20*n+1000: raise ValueError(f'{domain} {difficulty} {split} has {len(out)} questions: ask for fewer than {n}')
+        if i>20*n+1000: raise ValueError(f'{domain} {difficulty} {split}: {len(out)} questions, ask for fewer than {n}')
         o = nano_problem(domain, difficulty, seed, i, split)
         i,out[o.id] = i+1,o
     return list(out.values())
@@ -284,7 +285,7 @@ def lesson(
 
 # %% ../nbs/16_nano.ipynb #batch
 _shares = {(k, d):w for k in _domains for d,w in enumerate((3, 3, 3, 2, 1), 1)}
-_shares |= {(k, d):w for k in _skills for d,w in enumerate((1, 1, .7, .4, .2), 1)}
+_shares |= {(k, d):.7 for k in _skills for d in range(1, 6)}
 
 def batch(
     tok,
@@ -295,7 +296,7 @@ def batch(
     parts: int = 4,  # Pieces of similar length
 ) -> list:
     "Pairs of `input_ids` and `labels`, longest first"
-    rng,early = rng_for('batch', seed, step),max(0, 1-done/.75)
+    rng,early = rng_for('batch', seed, step),max(0, 1-done*9/7)
     picked = rng.choices(list(_shares), [w*math.exp(early*(1-d)) for (_,d),w in _shares.items()], k=size)
     pairs = [lesson(nano_problem(*o, seed, step*size+i), rng) for i,o in enumerate(picked)]
     before,after = (tok([o[k] for o in pairs]).input_ids for k in (0, 1))
@@ -318,7 +319,7 @@ def _optimizers(net, lr):
     return [torch.optim.Muon(deep, lr=lr, weight_decay=.05),
             torch.optim.AdamW(flat, lr=.2*lr, betas=(.9, .98), weight_decay=0.)]
 
-def _rate(step, steps): return min(1, (step+1)/50, (steps-step)/(.4*steps))
+def _rate(step, steps): return min(1, (step+1)/50, (steps-step)/(7/18*steps))
 
 def _gradients(net, params, part, bf16):
     "Summed loss of a part and its gradients"
@@ -381,18 +382,20 @@ def nano_check(
     seed: int = 7,
 ) -> dict:
     "Accuracies, calibration in distribution, and under `failed` the conditions that are not met"
-    probs = [nano_problem(k, d, seed, i, 'test') for k in _makers for d in range(1, 6) for i in range(n)]
+    probs = [o for k in _makers for d in range(1, 6) for o in _distinct(k, d, seed, 'test', n)]
     recs = judge_all(probs, write_answers(net, tok, probs))
     long = judge_all(probs[::7], write_answers(net, tok, probs[::7], 'refined', True), mode='refined', hindsight=True)
     def right(k, d): return _share(o.verdict=='right' for o in recs if (o.domain, o.difficulty)==(k, d))
     acc = {k:[right(k, d) for d in range(1, 6)] for k in _makers}
     said = [o for o in recs if o.domain in _domains and o.y is not None]
-    t = table([o.c for o in said], [o.y for o in said])
+    y = [o.y for o in said]
+    t,best = table([o.c for o in said], y),table([acc[o.domain][o.difficulty-1] for o in said], y)
     out = dict(accuracy={k:acc[k] for k in _domains}, slices={k:_share(acc[k]) for k in _skills},
                slice_accuracy={k:acc[k] for k in _skills}, format_rate=_share(not o.reason for o in recs),
                long_format_rate=_share(not o.reason and o.r is not None and o.h is not None for o in long),
                abstain_rate=_share(o.verdict=='abstained' for o in recs), confidence=_share(o.c for o in said),
-               ece=round(float(ece(t)), 3), brier=round(float(brier(t)), 3), auroc=round(float(auroc(t)), 3), n=n)
+               ece=round(float(ece(t)), 3), brier=round(float(brier(t)), 3), auroc=round(float(auroc(t)), 3),
+               auroc_of_difficulty=round(float(auroc(best)), 3), n=n)
     return out | dict(failed=list(_faults(out)))
 
 # %% ../nbs/16_nano.ipynb #nano-path
