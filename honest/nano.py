@@ -4,11 +4,12 @@
 
 # %% auto #0
 __all__ = ['slices', 'Item', 'split_of', 'nano_problem', 'write_world', 'build_tokenizer', 'build_model', 'lesson', 'batch',
-           'write_answers', 'nano_check', 'nano_home', 'nano_path', 'ship', 'pretrain']
+           'one_thread', 'write_answers', 'nano_check', 'nano_home', 'nano_path', 'ship', 'pretrain']
 
 # %% ../nbs/16_nano.ipynb #imports
 import itertools, json, math, os, shutil
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -340,6 +341,15 @@ def _update(net, opts, parts, pool, bf16):
     return sum(l for l,_ in found)/n
 
 # %% ../nbs/16_nano.ipynb #answers
+@contextmanager
+def one_thread():
+    "Torch works with one thread inside"
+    import torch
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try: yield
+    finally: torch.set_num_threads(before)
+
 def write_answers(
     net,
     tok,
@@ -354,7 +364,7 @@ def write_answers(
     order,out = sorted(range(len(asks)), key=lambda i: len(asks[i])),{}
     for k in progress(range(0, len(order), size), 'answers'):
         ids = tok([asks[i] for i in order[k:k+size]], padding=True, return_tensors='pt', return_token_type_ids=False)
-        got = net.generate(**ids, max_new_tokens=48, do_sample=False)[:,ids['input_ids'].shape[1]:]
+        with one_thread(): got = net.generate(**ids, max_new_tokens=48, do_sample=False)[:,ids['input_ids'].shape[1]:]
         out.update(zip(order[k:k+size], tok.batch_decode(got, skip_special_tokens=True)))
     return [out[i] for i in range(len(asks))]
 
@@ -477,13 +487,11 @@ def pretrain(
 ) -> dict:
     "Grow a model, check it, save it; a summary whose `failed` is empty when all conditions hold"
     import torch
-    out,before = Path(out or nano_home()),torch.get_num_threads()
+    out = Path(out or nano_home())
     tok,file,args = build_tokenizer(),Path(f'{out}.partial')/'state.pt',dict(steps=steps, seed=seed, size=size, lr=lr)
     net = build_model(tok, seed)
-    torch.set_num_threads(1)
     if bf16 is None: bf16 = torch.cpu._is_avx512_bf16_supported()
-    try: _grow(net, tok, _optimizers(net, lr), file, args, threads, bf16)
-    finally: torch.set_num_threads(before)
+    with one_thread(): _grow(net, tok, _optimizers(net, lr), file, args, threads, bf16)
     summary = args | nano_check(net.half().float().eval(), tok, n)
     where = Path(f'{out}.failed') if summary['failed'] else out
     ship(net, tok, where, summary | manifest(args, seed))

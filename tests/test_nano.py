@@ -31,7 +31,7 @@ def test_gold_passes_near_miss_fails(domain):
     for d in range(1, 6):
         prob = nano_problem(domain, d, 1, 0)
         ans = prob.meta['solution']
-        off = f'{ans}1' if domain=='math' else f'{ans}+1' if domain=='code' else ans[1::-1]+ans[2:] if domain=='logic' else 'BCDA'['ABCDE'.index(ans)%4]
+        off = {'math':ans+'1', 'code':ans+'+1', 'logic':ans[1::-1]+ans[2:]}.get(domain) or 'BCDA'['ABCDE'.index(ans)%4]
         assert verify(prob, ans).right is True and verify(prob, off).right is False, prob
 
 def test_logic_unique():
