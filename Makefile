@@ -18,6 +18,7 @@ runtime := $(VENV)/.runtime
 dev     := $(VENV)/.dev
 pip     := $(bin)/python -m pip install -qq -c constraints.txt
 export PATH := $(bin):$(PATH)
+export OMP_WAIT_POLICY ?= PASSIVE
 unexport VIRTUAL_ENV PYTHONHOME
 
 .PHONY: help demo test smoke-train plots mcp-smoke mcp-health mcp-config docs check run hooks bench notebooks

@@ -19,6 +19,8 @@ import typer
 from typer.core import TyperGroup
 
 # %% ../nbs/24_cli.ipynb #errors
+os.environ.setdefault('OMP_WAIT_POLICY', 'PASSIVE')
+
 class OneLine(TyperGroup):
     "A group of commands in which an error is one line on stderr"
     def invoke(self, ctx):
