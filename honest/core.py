@@ -106,7 +106,7 @@ def atomic(
     "Open a temporary file beside `path`, and rename it over `path` if the block ends well"
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    kw = {} if 'b' in mode else dict(encoding='utf-8', newline='\n')
+    kw = {} if 'b' in mode else dict(encoding='utf-8', newline='\n', errors='backslashreplace')
     fd,tmp = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
     try:
         with os.fdopen(fd, mode, **kw) as f: yield f

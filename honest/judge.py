@@ -82,8 +82,9 @@ def judge_all(
     if len(problems)!=len(texts): raise ValueError(f'{len(problems)} problems but {len(texts)} texts')
     n,read = len(texts),parse_lenient if lenient else parse
     claims = [read(o, mode, hindsight, prefilled) for o in texts]
-    keys = [(p.id, c.answer) if c.answer is not None and (c.ok or lenient) else None for p,c in zip(problems, claims)]
+    keys = [(c.answer, p.id, p.task, p.question, repr(p.gold)) if c.answer is not None and (c.ok or lenient) else None
+            for p,c in zip(problems, claims)]
     todo = {k:p for k,p in zip(keys, problems) if k}
     with ThreadPoolExecutor(workers or os.cpu_count()) as ex:
-        found = dict(zip(todo, ex.map(lambda kp: verify(kp[1], kp[0][1], timeout), todo.items())))
+        found = dict(zip(todo, ex.map(lambda kp: verify(kp[1], kp[0][0], timeout), todo.items())))
     return [to_record(*o) for o in zip(problems, claims, map(found.get, keys), tokens or [0]*n, truncated or [False]*n)]

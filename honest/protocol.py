@@ -7,6 +7,8 @@ __all__ = ['modes', 'tags', 'system_prompt', 'prompt', 'read_confidence', 'parse
 
 # %% ../nbs/01_protocol.ipynb #imports
 import re
+from collections import Counter
+from decimal import Decimal
 
 from .core import Claim, Problem
 
@@ -49,7 +51,8 @@ def read_confidence(
 ) -> tuple[float|None, str]:
     "A confidence and an empty reason, or None and the reason it is malformed"
     s = s.strip()
-    if len(s)<=32 and _decimal.fullmatch(s): return (v, '') if (v := float(s))<=1 else (None, 'out of range')
+    if len(s)<=32 and _decimal.fullmatch(s):
+        return (v, '') if (v := float(s))<1 or (v==1 and Decimal(s)<=1) else (None, 'out of range')
     return None, next((why for pat,why in _faults if re.fullmatch(pat, s[:64], re.I)), 'not a decimal')
 
 # %% ../nbs/01_protocol.ipynb #shapes
@@ -70,7 +73,7 @@ def _fault(found, shapes):
     "The most telling reason why the tags `found` fit none of `shapes`"
     known = {t for s in shapes for t in s}
     if odd := [o for o in found if o not in known]: return f'unexpected {odd[0]}'
-    if twice := [o for o in found if found.count(o)>1]: return f'repeated {twice[0]}'
+    if twice := [o for o,n in Counter(found).items() if n>1]: return f'repeated {twice[0]}'
     if '<abstain/>' in found: return 'abstained and answered'
     if lost := [o for o in _pairs(tags[:3]) if o not in found]: return f'missing {lost[0]}'
     opened = {o[1:-1] for o in found if o[1]!='/'}
@@ -131,17 +134,16 @@ def render(
     return ''.join(f'<{k}>{v}</{k}>' for k,v in parts.items() if v is not None)
 
 # %% ../nbs/01_protocol.ipynb #lenient
-_said = re.compile(r'confidence\W{0,12}?([+-]?[\d.,]+\s*(?:%|/\s*\d+)?)', re.I)
-_answer = [re.compile(r'<answer>(.*?)</answer>', re.S), re.compile(r'\banswer\s*(?:is|:)\s*\**\s*([^\n<]+)', re.I)]
+_said = re.compile(r'(?<!refined.)confidence\W{0,12}?([+-]?[\d.,]+\s{0,3}(?:%|per\s?cent|(?:/|(?:out\s)?of\b|in\b)\s{0,3}\d+)?)', re.I)
+_answer = [re.compile(r'<answer>((?:(?!<answer>).)*?)</answer>', re.S), re.compile(r'\banswer\s{0,9}(?:is|:)[\s*]*([^\s*<][^\n<]*)', re.I)]
 
 def _loose(s):
     "The probability that `s` states in any usual way, else None"
-    s = s.strip().rstrip('.').replace(' ', '')
-    m = re.fullmatch(r'(\d*[.,]?\d+)(%|/\d+)?', s, re.ASCII)
+    s = s.strip().rstrip('.')
+    m = re.fullmatch(r'(\d*\.?\d+|\d*,\d{1,2}|0?,\d+)\s*(?:(%|per\s?cent)|(?:/|(?:out\s)?of|in)\s*(\d+))?', s, re.ASCII|re.I)
     if not m or len(s)>32: return None
-    v,unit = float(m[1].replace(',', '.')),m[2] or ''
-    v = v/100 if unit=='%' else v/max(int(unit[1:]), 1) if unit else v
-    return v if 0<=v<=1 else None
+    n = Decimal(100 if m[2] else m[3] or 1)
+    return float(v/n) if 0<=(v := Decimal(m[1].replace(',', '.')))<=n and n else None
 
 def parse_lenient(text: str, mode='required', hindsight=False, prefilled=False) -> Claim:
     "The claim in `text`, forgiving its form; `reason` names what was forgiven, and is empty when nothing was"

@@ -7,6 +7,7 @@ __all__ = ['boxes', 'from_hendrycks_math', 'tidy', 'Unreadable', 'tree', 'same',
 
 # %% ../../nbs/02_tasks.math.ipynb #imports
 import json, math, os, re, subprocess, sys, threading, time
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from importlib.util import find_spec
@@ -833,7 +834,7 @@ def _ask(gold, answer, timeout):
 
 # %% ../../nbs/02_tasks.math.ipynb #verify
 _plain = re.compile(r'-?(?:[0-9]{1,30}(?:\.[0-9]{1,30})?|\.[0-9]{1,30})')
-_squash,_max_answer = re.compile(r'\s+'),4000
+_squash,_max_answer = re.compile(r'(?<![0-9])\s+|\s+(?=[^0-9\s]|[0-9]{3}(?![0-9])|$)'),4000
 
 def verify(
     problem: Problem,      # Its `gold` is LaTeX or plain text
@@ -861,9 +862,39 @@ def _verdict(gold, answer, asked, end):
     except _faults as e:
         if gs is not None and ('\\' not in a or _broken(a)): return Verdict(False, f'cannot be read ({str(e)[:60]})')
         shape = None
+    if gs is not None and (why := _evades(g, a, gs, shape, asked)): return Verdict(False, why)
     if gs is None or shape is None: return _by_worker(g, a, end-time.monotonic(), known=gs is not None)
     try: return Verdict(bool(_matches(gs, shape, asked, end)), gs[0])
     except _faults as e: return Verdict(False if _computable(gs) else None, f'cannot be compared ({str(e)[:60]})')
+
+_hedge = re.compile(r'(?<![a-z\\])(?:not|but|else|if|maybe|perhaps|possibly|wrong|except)(?![a-z])'
+                    r'|\\text\{[^{}]*(?<![a-z])or(?![a-z])|[0-9][^\\]*\\text\{[^{}]*[0-9]')
+_scale = re.compile(r'(?<![a-z\\])(?:hundred|thousand|[bmtr]+illion|dozen|half|halves|thirds|fourths|fifths|tenths|squared|cubed|'
+                    r'factorial|over|plus|minus|negative|divided|times(?=\s+[a-z0-9]))(?![a-z])')
+
+def _evades(g, a, gs, shape, asked):
+    "Why `a` is no answer although its number fits: words that change it, or work left undone; empty when it is one"
+    if gs[0] in ('word', 'time') or a==g: return ''
+    said,known = a.lower(),g.lower()
+    if set(_hedge.findall(said))-set(_hedge.findall(known)): return 'hedged'
+    if any(o not in known and o not in asked for o in _scale.findall(said)): return 'words change the number'
+    return 'left undone' if shape and gs[0]==shape[0]=='leaf' and _undone(gs[1], shape[1], said, known, asked) else ''
+
+def _simple(t, whole=False):
+    "Whether the tree `t` is one number or letter, or (unless `whole`) a fraction in lowest terms"
+    while t[0] in ('neg', 'pct', 'deg'): t = t[1]
+    if t[0] in ('num', 'var', 'const') or whole: return t[0] in ('num', 'var', 'const')
+    ratio = len(t)==3 and t[0]=='*' and t[1][0]=='num' and t[2][0]=='inv' and t[2][1][0]=='num'
+    return ratio and math.gcd(int(t[1][1]), int(t[2][1][1]))==1 or (t[0]=='+' and len(t)==3 and _is_mixed(*t[1:]))
+
+def _undone(gt, at, a, g, asked):
+    "Whether `a` is a computation that stands in the question, or of the question's numbers only for a plain number"
+    whole = re.fullmatch(r'-?[0-9]+', g.strip()) is not None
+    if _simple(at, whole): return False
+    q,a,g = (_squash.sub('', o) for o in (tidy(asked), a, g))
+    if g not in q and a in q: return True
+    has,used = (Counter(re.findall(r'[0-9]+(?:\.[0-9]+)?', o)) for o in (q, a))
+    return _simple(gt) and len(used)>0 and sum(used.values())>1 and used<=has
 
 def _computable(shape):
     "Whether a gold answer has a value to compare with"
