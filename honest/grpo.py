@@ -238,7 +238,7 @@ def trl_config(st: dict, output_dir, seed: int, scale_rewards: str, report_to: s
     g,batch = st['num_generations'],st['prompts']*st['num_generations']
     if g<2: raise ValueError(f'--num-generations {g}: a group needs at least 2 completions')
     if batch%world: raise ValueError(f'{st["prompts"]} prompts x {g} generations do not divide among {world} processes: change --prompts')
-    micro = micro_batch(batch, batch//world, 1024 if small else 8)
+    micro = micro_batch(batch//world, st['max_completion_length']+(64 if small else 512), 65536 if small else 8192)
     return GRPOConfig(str(output_dir), per_device_train_batch_size=micro, gradient_accumulation_steps=batch//world//micro, num_generations=g,
         max_completion_length=st['max_completion_length'], learning_rate=st['learning_rate'], beta=st['beta'], temperature=st['temperature'], top_p=1., top_k=0,
         max_steps=st['max_steps'], scale_rewards=scale_rewards, loss_type='dr_grpo', mask_truncated_completions=True, max_grad_norm=1., lr_scheduler_type='linear',

@@ -133,9 +133,13 @@ def add_lora(model, r: int = 16, alpha: int = 32, seed: int = 42):
     torch.manual_seed(seed)
     return get_peft_model(model, LoraConfig(r=r, lora_alpha=alpha, target_modules='all-linear', task_type='CAUSAL_LM'))
 
-def micro_batch(n: int, total: int, most: int) -> int:
-    "The largest divisor of `total` that is at most `most` and at most `n`"
-    return max(o for o in range(1, min(total, most, max(n, 1))+1) if total%o==0)
+def micro_batch(
+    total: int,           # Rows of a batch
+    longest: int,         # Tokens of the longest row
+    budget: int = 4096,   # Tokens at once: memory is rows x tokens x vocabulary x 4 bytes, about three times over
+) -> int:
+    "The largest divisor of `total` whose rows fit the token budget; at least 1"
+    return max(o for o in range(1, total+1) if total%o==0 and (o==1 or o*longest<=budget))
 
 # %% ../nbs/18_sft.ipynb #fit
 def fit(
@@ -155,7 +159,7 @@ def fit(
     if not examples: raise ValueError('no training examples: the model gave no answer that could be judged; run "honest format-sft" first')
     small = model.num_parameters()<2e7
     rows = [tokenize(tok, o, is_prefilled(tok)) for o in examples]
-    micro = micro_batch(len(rows), batch_size, 192 if small else 8)
+    micro = micro_batch(batch_size, max(len(o['input_ids']) for o in rows), 32768 if small else 4096)
     with _scratch() as tmp:
         args = TrainingArguments(tmp, per_device_train_batch_size=micro, gradient_accumulation_steps=batch_size//micro, num_train_epochs=epochs,
             max_steps=max_steps, learning_rate=learning_rate, lr_scheduler_type='linear', warmup_steps=20 if small else 5, seed=seed, logging_steps=5,
