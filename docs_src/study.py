@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from honest.core import progress, read_json, write_json
-from honest.metrics import battery
+from honest.metrics import auroc, ece, pairs, table
 
 pay = dict(w_acc=1.5, w_cal=1.)
 training = {
@@ -71,15 +71,15 @@ def job(home, arm, cfg, seed):
     print(f'{arm}, seed {seed}: {time.time()-t0:.0f} s', flush=True)
 
 def items(run):
-    "Item id -> (confidence, right) of a run; a malformed answer counts as sure and wrong, an abstention as .5 and wrong"
-    def cy(o): return (o['c'], o['y']) if o['y'] is not None else (.5 if o['verdict']=='abstained' else 1., 0.)
-    return {o['id']:cy(o) for k,v in run['in_distribution'].items() if k!='metrics' for o in v['samples']}, {o['id']:cy(o) for v in run['ood'].values() for o in v['samples']}
+    "Item -> (confidence, right) of a run, in distribution and OOD; malformed counts as sure and wrong, abstained as .5 and wrong, unjudgeable not at all"
+    def cy(part): return {f'{k}/{o["id"]}':(c[0], y[0]) for k,v in part.items() if k!='metrics' for o in v['samples'] for c,y,_ in [pairs([o], worst=True)] if len(c)}
+    return cy(run['in_distribution']),cy(run['ood'])
 
-measures = dict(brier=lambda c, y: np.mean((c-y)**2), ece=lambda c, y: battery(c, y)['ece'], auroc=lambda c, y: battery(c, y)['auroc'], accuracy=lambda c, y: np.mean(y))
+measures = dict(brier=lambda c, y: np.mean((c-y)**2), ece=lambda c, y: float(ece(table(c, y))), auroc=lambda c, y: float(auroc(table(c, y))), accuracy=lambda c, y: np.mean(y))
 
 def against(base, runs, n=400, seed=42):
     "Mean over seeds of each measure and of its difference from `base`, with an interval that resamples seeds and items"
-    rng,out,ids = np.random.default_rng(seed),{},sorted(base)
+    rng,out,ids = np.random.default_rng(seed),{},sorted(set(base).intersection(*runs))
     arr = lambda d: tuple(np.array([d[i][k] for i in ids]) for k in (0, 1))
     b,rs = arr(base),[arr(o) for o in runs]
     for name,f in measures.items():

@@ -11,14 +11,15 @@ __all__ = ['bettors', 'stub_run', 'load_run', 'check_comparable', 'Pair', 'make_
 # %% ../nbs/21_compare.ipynb #imports
 import csv, os
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 
 from .core import atomic, manifest, need, plain, progress, read_json, read_jsonl, schema_version, write_json
 from .protocol import read_confidence
-from .metrics import (auroc, axes, battery, bin_of, blue, brier, brier_skill, crossfit, difference, ece,
-                            fold_auroc, grey, interval, intervals, metrics, noise_floor, pairs,
+from .metrics import (auroc, axes, battery, bin_of, blue, brier, brier_skill, cluster_of, crossfit, difference,
+                            ece, fold_auroc, grey, interval, intervals, metrics, noise_floor, pairs,
                             rates, recalibrators, red, reliability_plot, replicates, risk_plot, summarize, table,
                             wilson)
 
@@ -83,7 +84,9 @@ def load_run(
 def _samples(o): return o.get('samples') if isinstance(o, dict) else None
 def _cells(run): return {k:_samples(o) for k,o in (run.get('in_distribution') or {}).items() if _samples(o)}
 def _slices(run): return {k:_samples(o) for k,o in (run.get('ood') or {}).items() if _samples(o)}
-def _all(cells): return [s for o in cells.values() for s in o]
+def _all(cells, domain=None):
+    "Samples of all `cells`, or of one domain's, under ids that tell the cells apart"
+    return [s|dict(id=f'{k}/{s["id"]}') for k,o in cells.items() if domain in (None, k.rsplit('_', 1)[0]) for s in o]
 
 # %% ../nbs/21_compare.ipynb #comparable
 def _differences(a, b):
@@ -110,6 +113,7 @@ def _item_differences(name, a, b):
 def check_comparable(before: dict, after: dict):
     "`ValueError` naming the first difference that makes `before` and `after` incomparable"
     if why := next(_differences(before, after), None):
+        if before.get('seed')!=after.get('seed'): why += f' (seed {before.get("seed")} and {after.get("seed")})'
         raise ValueError(f'runs are not comparable: {why}; evaluate both with the same items and reasoning mode')
 
 _arguments = ('max_new_tokens', 'engine', 'temperature', 'batch_size')
@@ -145,6 +149,10 @@ class Pair:
 _names = ('ece', 'brier', 'auroc', 'accuracy', 'brier_skill')
 
 # %% ../nbs/21_compare.ipynb #make-pair
+def _joint_cluster(a, b):
+    "Cluster of an item, from the run that has one"
+    return cluster_of(b) if (g := cluster_of(a))==str(a['id']) else g
+
 def make_pair(
     before: list[dict],            # Samples, joined to `after` by `id`
     after: list[dict],
@@ -159,7 +167,7 @@ def make_pair(
         b = match.get(a['id'])
         if b is None: continue
         one,two = pairs([a], worst),pairs([b], worst)
-        if len(one[0]) and len(two[0]): rows.append((one[0][0], one[1][0], two[0][0], two[1][0], one[2][0]))
+        if len(one[0]) and len(two[0]): rows.append((one[0][0], one[1][0], two[0][0], two[1][0], _joint_cluster(a, b)))
     *arrays,groups = zip(*rows) if rows else [()]*5
     c0,y0,c1,y1 = (np.array(o, float) for o in arrays)
     b0,b1 = (replicates(c, y, groups, _names, n_resamples, seed, n_bins) for c,y in ((c0, y0), (c1, y1)))
@@ -184,6 +192,8 @@ def holm(ps: dict) -> dict:
         out[k] = so_far
     return out
 
+def _chance(o): return 2.**-o['n_clusters']
+
 def _flag(n, e, b, at_floor, p):
     if not n: return '– nothing valid in both'
     if at_floor: return '⚠ at floor'
@@ -191,16 +201,16 @@ def _flag(n, e, b, at_floor, p):
     return '~ partial' if e['delta']<0 and b['delta']<0 else '✗ no transfer'
 
 def transfer(
-    slices: dict,   # name -> (Pair, random floor)
-    floors: dict = None,   # name -> bool, when the floor was decided elsewhere
+    slices: dict,          # name -> (Pair, random floor)
+    starts: dict = None,   # name -> (right, valid) of the whole baseline; of the pair when None
 ) -> dict:
     "Per slice: `deltas`, `floor`, `at_floor`, Holm-adjusted `p` and `status`"
-    out = {k:deltas(p)|dict(floor=f, baseline_accuracy_ci=list(wilson(p.y0.sum(), p.n)),
-                            at_floor=bool(wilson(p.y0.sum(), p.n)[0]<=f))
-           for k,(p,f) in slices.items()}
-    if floors:
-        for k in out: out[k]['at_floor'] = floors.get(k, out[k]['at_floor'])
-    ps = holm({k:max(o['ece']['p'], o['brier']['p']) for k,o in out.items() if o['n'] and not o['at_floor']})
+    out = {}
+    for k,(p,f) in slices.items():
+        ci = wilson(*(starts[k] if starts else (p.y0.sum(), p.n)))
+        out[k] = deltas(p)|dict(floor=f, baseline_accuracy_ci=list(ci), at_floor=bool(ci[0]<=f))
+    ps = holm({k:max(o['ece']['p'], o['brier']['p'], _chance(o)) for k,o in out.items()
+               if o['n'] and not o['at_floor']})
     for k,o in out.items(): o.update(p=ps.get(k), status=_flag(o['n'], o['ece'], o['brier'], o['at_floor'], ps.get(k)))
     return out
 
@@ -221,27 +231,25 @@ def transfer_ratio(
     return dict(value=float(value), **interval(reps), slices=sorted(slices), reason='')
 
 # %% ../nbs/21_compare.ipynb #compute
-def _domain(cells, d): return [s for k,o in cells.items() for s in o if k.rsplit('_', 1)[0]==d]
-
 def compute(
     before: dict, after: dict,   # Runs that `check_comparable` let pass
     worst: bool = False,         # Leave nothing out
     n_resamples: int = 10_000,
     seed: int = 42,
-    floors: dict = None,         # As in `transfer`
 ) -> dict:
     "Pairs and deltas under one convention"
     (a,b),(oa,ob) = [_cells(o) for o in (before, after)],[_slices(o) for o in (before, after)]
     a,b = {k:o for k,o in a.items() if k in b},{k:o for k,o in b.items() if k in a}
     jobs,ds = {('all', ''):(_all(a), _all(b), [0])},dict.fromkeys(k.rsplit('_', 1)[0] for k in a)
-    jobs |= {('domain', d):(_domain(a, d), _domain(b, d), [1, i]) for i,d in enumerate(ds)}
+    jobs |= {('domain', d):(_all(a, d), _all(b, d), [1, i]) for i,d in enumerate(ds)}
     jobs |= {('ood', k):(oa[k], ob[k], [2, i]) for i,k in enumerate(k for k in oa if k in ob)}
     bar = progress(jobs.items(), 'nothing left out' if worst else 'valid in both')
     done = {k:make_pair(x, z, worst, n_resamples, [seed, *s]) for k,(x,z,s) in bar}
     domains,slices = ({k:p for (w,k),p in done.items() if w==what} for what in ('domain', 'ood'))
     inside = done['all', '']
     floor = {k:before['ood'][k].get('random_floor') or after['ood'][k].get('random_floor') or 0. for k in slices}
-    tr = transfer({k:(p, floor[k]) for k,p in slices.items()}, floors)
+    starts = {k:(y.sum(), len(y)) for k in slices for _,y,_ in [pairs(oa[k])]}
+    tr = transfer({k:(p, floor[k]) for k,p in slices.items()}, starts)
     clear = {k:p for k,p in slices.items() if p.n and not tr[k]['at_floor']}
     return dict(inside=inside, overall=deltas(inside), per_domain={k:deltas(p) for k,p in domains.items()}, ood=tr,
                 transfer_ratio=transfer_ratio(inside, clear))
@@ -279,6 +287,10 @@ def item_gates(
 ) -> list[dict]:
     "Gates that rest on items alone, for the whole or for one domain"
     o = (valid, worst)
+    few = dict(ok=False, note='fewer than 6 clusters') | {'pass':False} if max(map(_chance, o))>.025 else {}
+    return [g|few for g in _item_gates(o, where)]
+
+def _item_gates(o, where):
     return [_both(f'Δ ECE ({where})', '≤ -0.03', o, _change('ece', lambda d: d['delta']<=-.03)),
             _both(f'Δ Brier ({where})', '≤ -0.02, 95 % interval below 0', o,
                   _change('brier', lambda d: d['delta']<=-.02 and d['hi']<0)),
@@ -364,7 +376,7 @@ def other_predictors(before: list[dict], after: list[dict]) -> dict:
     out,match = {},{o['id']:o for o in after}
     for key,name in _extra.items():
         rows = [(float(o[key]), float(o['verdict']=='right'), b['c'], float(b['verdict']=='right'),
-                 str(o.get('cluster') or o['id'])) for o in before
+                 cluster_of(o)) for o in before
                 if o.get(key) is not None and 0<=o[key]<=1 and o['verdict'] in ('right', 'wrong')
                 and (b := match.get(o['id'], {})).get('c') is not None and b['verdict'] in ('right', 'wrong')]
         if rows: out[name] = [np.array(o) for o in zip(*rows)]
@@ -428,8 +440,9 @@ def _in_and_out(r):
     return [md_table(head, rows[:2]+[['**generalization gap** (OOD − in)', '', *gap]]+rows[2:])]
 
 # %% ../nbs/21_compare.ipynb #report-transfer
-_rules = """`⚠ at floor`: the lower 95 % bound of the accuracy before is at or under chance.
-`✓ transferred`: ΔECE and ΔBrier both below 0, one-sided 2.5 %, Holm-adjusted over the slices clear of the floor.
+_rules = """`⚠ at floor`: the lower 95 % bound of the accuracy of all valid answers before is at or under chance.
+`✓ transferred`: ΔECE and ΔBrier both below 0, one-sided 2.5 %, Holm-adjusted over the slices clear of the floor,
+p no less than 2⁻ⁿ for n clusters.
 `~ partial`: both below 0 without that certainty. `✗ no transfer`: anything else."""
 
 def _transfer_row(k, o):
@@ -600,6 +613,11 @@ def _losses(v):
     return [f'{k}: accuracy fell by {-d["accuracy"]["delta"]:.3f} {_ci(d["accuracy"])}'
             for k,d in {**v['per_domain'], **v['ood']}.items() if d['accuracy']['hi']<0]
 
+def _unjudged(a, b):
+    "A line when items that nobody could judge are missing from every gate"
+    n = [sum(o['verdict']=='unjudgeable' for o in s) for s in (a, b)]
+    return [f'unjudgeable and in no gate: {n[0]} of {len(a)} items before, {n[1]} of {len(b)} after'] if any(n) else []
+
 def _name(run): return f'{run.get("model_id")}' + (f' + {run["adapter_path"]}' if run.get('adapter_path') else '')
 def _floors(p): return {k:noise_floor(table(c, y)) for k,c,y in (('before', p.c0, p.y0), ('after', p.c1, p.y1))}
 
@@ -614,7 +632,7 @@ def compare_dicts(
     for a,b in [(before, after)] + ([(before, between), (between, after)] if between else []): check_comparable(a, b)
     kw = dict(n_resamples=n_resamples, seed=seed)
     v = compute(before, after, **kw)
-    w = compute(before, after, worst=True, floors={k:o['at_floor'] for k,o in v['ood'].items()}, **kw)
+    w = compute(before, after, worst=True, **kw)
     p,a,b = v['inside'],_all(_cells(before)),_all(_cells(after))
     gs = gates(v, w, b)
     ships = all(g['pass'] for g in gs)
@@ -624,7 +642,8 @@ def compare_dicts(
              histogram=text_histogram(pairs(a)[0], pairs(b)[0]), per_domain_gates={} if ships else _domain_gates(v, w),
              baselines=posthoc(p, other_predictors(a, b), **kw) if p.n else [],
              between=legs(before, between, after, **kw) if between else None,
-             n_resamples=n_resamples, seed=seed, dropped=_dropped(v), notes=_notes(before, after)+_losses(v))
+             n_resamples=n_resamples, seed=seed, dropped=_dropped(v),
+             notes=_notes(before, after)+_unjudged(a, b)+_losses(v))
     return r,v
 
 # %% ../nbs/21_compare.ipynb #compare-runs
@@ -694,8 +713,14 @@ def read_table(
 
 def _read_csv(path):
     try:
-        with open(path, encoding='utf-8-sig', newline='') as f: return list(csv.DictReader(f))
+        with open(path, encoding='utf-8-sig', newline='') as f:
+            rows = csv.DictReader(f)
+            names,rows = rows.fieldnames or [],list(rows)
     except (UnicodeDecodeError, csv.Error) as e: raise ValueError(f'{path}: not a CSV file in UTF-8 ({e})') from None
+    if twice := next((o for o in names if names.count(o)>1), None): raise ValueError(f'{path}: two columns {twice!r}')
+    if long := next((i for i,o in enumerate(rows, 1) if any(o.get(None) or [])), None):
+        raise ValueError(f'{path}, row {long}: more fields than the {len(names)} named in the first line')
+    return rows
 
 def _read_parquet(path):
     from pyarrow import ArrowException, parquet
@@ -712,8 +737,8 @@ def _blank(x): return x is None or str(x).strip().lower() in _missing
 def _confidence(x, where):
     if _blank(x): return None
     if isinstance(x, str): v,why = read_confidence(x)
-    elif isinstance(x, bool) or not isinstance(x, (int, float)): v,why = None,'not a number'
-    else: v,why = float(x),'' if 0<=x<=1 else 'out of range'
+    elif isinstance(x, bool) or not isinstance(x, (int, float, Decimal)): v,why = None,'not a number'
+    else: v,why = (float(x), '') if 0<=x<=1 else (None, 'out of range')
     if why: raise ValueError(f'{where}: confidence {x!r} is {why}; expected a probability in [0, 1]')
     return v
 

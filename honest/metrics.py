@@ -7,8 +7,8 @@ __all__ = ['metrics', 'verdicts', 'recalibrators', 'blue', 'red', 'grey', 'Table
            'mean_confidence', 'signed_gap', 'bin_of', 'ece', 'mce', 'ace', 'debiased_sq', 'smooth_ece', 'brier',
            'reliability', 'resolution', 'uncertainty', 'brier_skill', 'nll', 'nll_clipped', 'auroc', 'auprc', 'aurc',
            'e_aurc', 'augrc', 'coverage_at_risk', 'accuracy_at_coverage', 'distinct', 'top_mass', 'noise_floor',
-           'battery', 'wilson', 'replicates', 'interval', 'intervals', 'paired', 'difference', 'pairs', 'rates',
-           'hindsight', 'summarize', 'fit_recalibrator', 'recalibrate', 'crossfit', 'fold_auroc', 'axes',
+           'battery', 'wilson', 'replicates', 'interval', 'intervals', 'paired', 'difference', 'cluster_of', 'pairs',
+           'rates', 'hindsight', 'summarize', 'fit_recalibrator', 'recalibrate', 'crossfit', 'fold_auroc', 'axes',
            'reliability_plot', 'risk_curve', 'risk_plot', 'histogram_plot']
 
 # %% ../nbs/08_metrics.ipynb #imports
@@ -58,6 +58,7 @@ def table(
     n_bins: int = 15,
 ) -> Table:
     "Count `y` by distinct `c`"
+    if n_bins<1: raise ValueError(f'n_bins is {n_bins}: expected at least 1')
     c,y = check(c, y)
     v,j = np.unique(c, return_inverse=True)
     return Table(v, np.bincount(j, y, len(v)), np.bincount(j, 1-y, len(v)), n_bins)
@@ -307,6 +308,14 @@ def _draws(n_clusters, n_resamples, seed):
         i = rng.integers(n_clusters, size=(b, n_clusters)) + np.arange(b)[:,None]*n_clusters
         yield np.bincount(i.ravel(), minlength=b*n_clusters).reshape(b, n_clusters).astype(float)
 
+def _codes(groups, n):
+    "Cluster number of each of `n` items; each its own when `groups` is None"
+    g = np.arange(n) if groups is None else np.asarray(list(groups))
+    if len(g)!=n: raise ValueError(f'{len(g)} groups but {n} items: expected one of each per item')
+    bad = next((i for i,x in enumerate(g.tolist()) if x is None or x!=x), None)
+    if bad is not None: raise ValueError(f'group {bad} is {g[bad]}: expected the cluster of the item')
+    return np.unique(g, return_inverse=True)[1]
+
 def replicates(
     c, y,                         # (n,) confidences in [0, 1], outcomes
     groups=None,                  # (n,) cluster of each item; each its own when None
@@ -318,10 +327,11 @@ def replicates(
 ) -> dict[str, np.ndarray]:
     "Bootstrap replicates (n_resamples,) of each metric; NaN where it does not exist"
     from scipy.sparse import csr_matrix
+    if n_resamples<1: raise ValueError(f'n_resamples is {n_resamples}: expected at least 1')
     t,(c,y) = table(c, y, n_bins),check(c, y)
     names = list(metrics if names is None else names)
     if not t.n: return {k:np.full(n_resamples, np.nan) for k in names}
-    g = np.unique(np.arange(len(c)) if groups is None else np.asarray(groups), return_inverse=True)[1]
+    g = _codes(groups, len(c))
     j,shape = np.searchsorted(t.v, c),(len(t.v), g.max()+1)
     pos,neg = (csr_matrix((o, (j, g)), shape) for o in (y, 1-y))
     out,draws = {k:[] for k in names},_draws(shape[1], n_resamples, seed)
@@ -374,13 +384,17 @@ def _cy(o, worst):
     if not worst or v=='unjudgeable': return None
     return (.5, 0.) if v=='abstained' else (1., 0.)
 
+def cluster_of(o: dict, i: int = 0) -> str:
+    "Cluster of sample `o`; its id where it has none, its number `i` where it has neither"
+    return next((str(o[k]) for k in ('cluster', 'id') if o.get(k) not in (None, '')), f'#{i}')
+
 def pairs(
     samples: list[dict],
     worst: bool = False,   # Count malformed as (1, 0) and abstained as (.5, 0) instead of leaving them out
 ) -> tuple[np.ndarray, np.ndarray, list]:
     "Confidences, outcomes and clusters of `samples`"
-    kept = [(*cy, o.get('cluster') or o.get('id') or i) for i,o in enumerate(samples) if (cy := _cy(o, worst))]
-    return np.array([o[0] for o in kept], float),np.array([o[1] for o in kept], float),[str(o[2]) for o in kept]
+    kept = [(*cy, cluster_of(o, i)) for i,o in enumerate(samples) if (cy := _cy(o, worst))]
+    return np.array([o[0] for o in kept], float),np.array([o[1] for o in kept], float),[o[2] for o in kept]
 
 # %% ../nbs/08_metrics.ipynb #summarize
 def _rate(xs):
@@ -462,7 +476,7 @@ def crossfit(
 ) -> tuple[np.ndarray, np.ndarray]:
     "Recalibrated confidence of each item from the other folds, and the fold of each item"
     c,y = check(c, y)
-    g = np.unique(np.arange(len(c)) if groups is None else np.asarray(groups), return_inverse=True)[1]
+    g = _codes(groups, len(c))
     n = g.max(initial=-1)+1
     if n<2: raise ValueError(f'{n} clusters: cross-fitting needs at least 2')
     fold,out = np.random.default_rng(seed).permutation(np.arange(n)%min(folds, n))[g],np.empty(len(c))

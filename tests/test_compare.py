@@ -136,7 +136,7 @@ def test_unjudgeable_is_left_out_of_both(tmp_path, base):
     a,b = copy.deepcopy(base),stub_run('calibrated')
     for s in a['in_distribution']['math_1']['samples']: s.update(verdict='unjudgeable', y=None)
     _,full,_ = both(tmp_path, a, b)
-    assert full['worst']['overall']['n']==600-40
+    assert full['worst']['overall']['n']==600-40 and 'unjudgeable and in no gate: 40 of 600 items before, 0 of 600 after' in full['notes']
 
 def test_headline_size_is_quick(tmp_path):
     "1,500 items and five slices, all resamples"
@@ -144,6 +144,55 @@ def test_headline_size_is_quick(tmp_path):
     a,b = (stub_run(o, n=100, ood=('a', 'b', 'c', 'd', 'e')) for o in ('overconfident', 'calibrated'))
     compare_runs(a, b, tmp_path/'c.md')
     assert time.perf_counter()-t0 < 120
+
+def each(run, f):
+    "A copy of `run` with `f(part, i, sample)` applied to every sample"
+    run = copy.deepcopy(run)
+    for part in ('in_distribution', 'ood'):
+        for k,o in run[part].items():
+            for i,s in enumerate(o['samples']): f(k, i, s)
+    return run
+
+def test_ids_need_not_differ_between_conditions(tmp_path, base):
+    same = lambda k, i, s: s.update(id=f'q{i}')
+    plain_,_,_ = both(tmp_path, base, stub_run('calibrated'))
+    out,full,_ = both(tmp_path, each(base, same), each(stub_run('calibrated'), same))
+    for k in ('delta_brier', 'delta_accuracy', 'n', 'ships'): assert out[k]==plain_[k], k
+    assert full['overall']['n']==sum(o['n'] for o in full['per_domain'].values())
+
+def test_trained_run_cannot_push_a_slice_to_the_floor(tmp_path, base):
+    "Hiding the right answers of a slice it did not improve must not take it out of the ratio"
+    def hide(k, i, s):
+        if k in base['ood'] and k!='commonsense' and s['verdict']=='right' and i%5: s.update(verdict='malformed', c=None, y=None)
+    out,full,_ = both(tmp_path, base, each(stub_run('calibrated', ood_bettor='overconfident'), hide))
+    assert '⚠ at floor' not in out['status'].values() and len(full['transfer_ratio']['slices'])==3
+    for k,o in full['ood'].items(): assert o['baseline_accuracy_ci']==full['worst']['ood'][k]['baseline_accuracy_ci']
+
+@pytest.mark.parametrize('n', [1, 5])
+def test_a_handful_of_items_proves_nothing(tmp_path, base, n):
+    def keep(c):
+        def f(k, i, s):
+            s.update(dict(verdict='right', y=1, c=c, cluster=s['id']) if i<n and (k in base['ood'] or k=='math_1') else dict(verdict='unjudgeable', y=None))
+        return f
+    out,full,md = both(tmp_path, each(base, keep(.3)), each(base, keep(.99)))
+    assert set(out['status'].values())=={'~ partial'} and full['overall']['brier']['hi']<0
+    assert not gate(full, 'Δ Brier')['pass'] and not gate(full, 'Δ accuracy')['pass'] and (n>5 or 'fewer than 6 clusters' in md)
+
+def test_gates_by_hand(tmp_path):
+    "Each gate on a run just on either side of its threshold"
+    def d(**kw):
+        one = lambda delta=0., lo=0., hi=0., after=0., a_lo=0.: dict(delta=delta, lo=lo, hi=hi, after=after, after_ci=dict(lo=a_lo, hi=1.))
+        base = dict(ece=one(-.03), brier=one(-.02, hi=-1e-9), auroc=one(after=.65, a_lo=.51), brier_skill=one(after=.01), accuracy=one(lo=-.049))
+        return dict(n_clusters=50) | base | {k:one(**v) for k,v in kw.items()}
+    passes = lambda v, w: [g['pass'] for g in cmp.item_gates(v, w)]
+    assert passes(d(), d())==[True]*6
+    for i,(k,bad) in enumerate((('ece', dict(delta=-.029)), ('brier', dict(delta=-.019, hi=-.01)), ('auroc', dict(after=.649, a_lo=.51)),
+                                ('auroc', dict(after=.65, a_lo=.5)), ('brier_skill', dict(after=0.)), ('accuracy', dict(lo=-.05)))):
+        for v,w in ((d(**{k:bad}), d()), (d(), d(**{k:bad}))): assert passes(v, w)==[j!=i for j in range(6)], (k, bad)
+    assert not passes(d(brier=dict(delta=-.3, hi=.0)), d())[1] and passes(d(), d()|dict(n_clusters=5))==[False]*6
+    s = lambda v, k, n: [dict(id=str(i), difficulty=k, verdict=v if i<n else 'right') for i in range(10)]
+    assert [g['pass'] for g in cmp.rate_gates(s('malformed', 1, 2)+s('abstained', 5, 1))]==[True, True]
+    assert [g['pass'] for g in cmp.rate_gates(s('malformed', 1, 3)+s('', 5, 0))]==[False, False]
 
 # score
 
@@ -182,7 +231,16 @@ def test_score_flags_words_and_versus(tmp_path):
     assert score(a, versus=a, **cols, **quick)['versus']['paired_by']=='row'
     with pytest.raises(ValueError, match='no item column to pair by'): score(a, versus=write(tmp_path/'c.csv', rs[:5]), **cols, **quick)
 
+def test_versus_takes_clusters_from_either_file(tmp_path):
+    rs = [dict(id=i, p=.1+.08*(i%10), y=i%2, group=i//5) for i in range(50)]
+    a = write(tmp_path/'a.csv', rs)
+    b = write(tmp_path/'b.csv', [dict(id=o['id'], p=.5, y=o['y']) for o in rs])
+    one,two = score(a, versus=b, **quick)['versus'],score(b, versus=a, **quick)['versus']
+    assert one['n_clusters']==two['n_clusters']==10 and one['brier']['lo']==pytest.approx(-two['brier']['hi'])
+
 @pytest.mark.parametrize('name,text,why', [
+    ('a.csv', 'p,y\n0,1,1\n', 'row 1: more fields than the 2 named'), ('a.csv', 'p,p,y\n.5,.9,1\n', "two columns 'p'"),
+    ('a.jsonl', '{"p": 1'+'0'*400+', "y": 1}', 'out of range'),
     ('a.csv', 'p,y\n85,1\n', "row 1: confidence '85' is out of range"), ('a.csv', 'p,y\n85%,1\n', 'percent'), ('a.csv', 'p,y\n-0.1,1\n', 'negative'),
     ('a.csv', 'p,y\n.5,B\n', "row 1: correctness 'B'"), ('a.csv', 'q,y\n.5,1\n', 'no confidence column; name one of q, y with --confidence'),
     ('a.csv', 'p,y\n', 'no rows'), ('a.csv', '', 'no rows'), ('a.txt', 'x', 'unknown kind of file'), ('a.jsonl', '{"p": .5', 'line 1: not JSON'),
@@ -191,6 +249,12 @@ def test_score_errors_are_one_line(tmp_path, name, text, why):
     (tmp_path/name).write_text(text)
     with pytest.raises(ValueError) as e: score(tmp_path/name, **quick)
     assert why in str(e.value) and '\n' not in str(e.value)
+
+def test_score_reads_decimals_and_refuses_no_resamples(tmp_path):
+    from decimal import Decimal
+    a = write(tmp_path/'a.parquet', [dict(p=Decimal('0.25'), y=True), dict(p=Decimal('0.50'), y=False)])
+    assert score(a, **quick)['metrics']['mean_confidence']==.375
+    with pytest.raises(ValueError, match='n_resamples is 0'): score(a, n_resamples=0)
 
 def test_score_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError, match='not found'): score(tmp_path/'none.csv')

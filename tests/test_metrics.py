@@ -146,6 +146,34 @@ def test_degenerate_input():
     for c in (float('nan'), -.01, 1.01, float('inf'), None):
         with pytest.raises(ValueError, match='confidence 0 is'): battery([c], [1])
 
+def test_clusters_are_named_and_checked():
+    a = [dict(verdict='right', c=.5, cluster=0, id=0), dict(verdict='wrong', c=.5, cluster=0, id=1), dict(verdict='wrong', c=.5, id=0), dict(verdict='wrong', c=.5)]
+    assert pairs(a)[2]==['0', '0', '0', '#3']
+    for g,why in ((['a'], '1 groups but 2 items'), (['a', None], 'group 1 is None'), ([1, float('nan')], 'group 1 is nan')):
+        with pytest.raises(ValueError, match=why): intervals([.1, .9], [0, 1], g, ['brier'], 10)
+    with pytest.raises(ValueError, match='n_bins is 0'): battery([.5], [1], 0)
+
+def slow_aurc(c, y):
+    "Mean over i of the expected error rate among the i surest, ties in any order"
+    order = np.argsort(-c, kind='stable')
+    e = np.array([1-y[c==v].mean() for v in c[order]])
+    return (np.cumsum(e)/np.arange(1, len(c)+1)).mean()
+
+@settings(max_examples=60, deadline=None)
+@given(items)
+def test_brute_force_agrees(xs):
+    c,y = split(xs)
+    t,n = table(c, y),len(c)
+    assert m.aurc(t)==pytest.approx(slow_aurc(c, y), abs=1e-9)
+    best = np.cumsum(np.sort(1-y))/np.arange(1, n+1)
+    assert m.e_aurc(t)==pytest.approx(slow_aurc(c, y)-best.mean(), abs=1e-9)
+    if 0<y.sum()<n:
+        hi,lo = c[y==1][:,None],c[y==0][None]
+        assert m.auroc(t)==pytest.approx(((hi>lo)+.5*(hi==lo)).mean(), abs=1e-9)
+    for r in (.05, .1, .2):
+        ok = [(c>=v).mean() for v in c if (1-y)[c>=v].sum()<=r*(c>=v).sum()]
+        assert m.coverage_at_risk(t, r)==pytest.approx(max(ok, default=0), abs=1e-9)
+
 verdicts = st.sampled_from('right wrong unjudgeable malformed abstained'.split())
 unit = st.one_of(st.none(), st.floats(0, 1))
 some_samples = st.lists(st.fixed_dictionaries(dict(verdict=verdicts, c=unit, r=unit, h=unit, truncated=st.booleans())), max_size=25)
