@@ -18,7 +18,8 @@ def run(fn, skip, timeout):
     "Why `fn` fails, or an empty text"
     nb = nbformat.read(fn, as_version=4)
     nb.cells = [c for c in nb.cells if wanted(c, skip)]
-    try: NotebookClient(nb, timeout=timeout, kernel_name='python3', resources={'metadata':{'path':str(fn.parent)}}).execute()
+    try: NotebookClient(nb, timeout=timeout, kernel_name='python3', resources={'metadata':{'path':str(fn.parent)}},
+                       extra_arguments=['--IPKernelApp.log_level=40']).execute()
     except CellExecutionError as e: return str(e)
     except (CellTimeoutError, DeadKernelError) as e: return f'{type(e).__name__}: {str(e).splitlines()[0]}'
     return ''

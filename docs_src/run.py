@@ -21,7 +21,7 @@ def run_nb(fn, flags):
     seen = {c.id:c.outputs for c in nb.cells if c.cell_type=='code' and not _skip(c, flags)}
     src = read_nb(fn)
     for c in src.cells:
-        if c.id in seen: c.outputs = seen[c.id]
+        if c.id in seen: c.outputs = [o for o in seen[c.id] if o.get('name')!='stderr']
     write_nb(src, fn)
 
 @call_parse

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['app', 'flags', 'training', 'reward', 'pillars', 'panel', 'Text', 'Whole', 'Real', 'OneLine', 'main', 'show',
            'command', 'given', 'ingest_hendrycks_math', 'ingest_mbpp', 'ingest_apps', 'regenerate_zebralogic',
-           'ingest_all', 'data_summary', 'fetch_ood_data', 'ready', 'need_files', 'writable', 'hush', 'read_weights',
+           'ingest_all', 'data_summary', 'fetch_ood_data', 'ready', 'need_files', 'writable', 'read_weights',
            'format_sft', 'calibration_sft', 'train_grpo', 'run_calibration_pipeline', 'baseline_eval', 'full_eval',
            'compare_runs', 'score', 'audit_hindsight', 'plot_training_curves', 'verify_self_learning', 'mcp_server',
            'install_mcp', 'demo', 'nano_world', 'build_nano']
@@ -164,7 +164,7 @@ def fetch_ood_data(tier: Text = None, slices: Text = None, n: int = 200, source:
 def ready(model_id, model_preset, colab_profile, data_dir, output_dir, init_adapter=None, resume_from=None, weights=None):
     "One clear error for whatever a training run would lack"
     from honest.data import get_sampler
-    from honest.policy import check_adapter, check_model
+    from honest.policy import check_adapter, check_model, hush
     from honest.profiles import clip, find_preset
     preset = find_preset(model_preset, model_id)
     clip({}, colab_profile)
@@ -190,17 +190,6 @@ def writable(folder):
     Path(folder).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as f: f.write(b'x')
     if shutil.disk_usage(folder).free<50e6: raise OSError(f'{folder}: under 50 MB of disk left; checkpoints would not fit')
-
-def hush():
-    "Silence what libraries say about themselves while they load"
-    import logging, warnings
-    os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
-    for o in ('torch', 'transformers', 'trl', 'peft', 'accelerate'): warnings.filterwarnings('ignore', module=o)
-    warnings.filterwarnings('ignore', category=FutureWarning)
-    from transformers.utils import logging as hf
-    hf.set_verbosity_error()
-    hf.disable_progress_bar()
-    logging.getLogger('trl').setLevel(logging.ERROR)
 
 def read_weights(s: str|None) -> dict|None:
     "Domain weights from `0.5,0.35,0.15` (math, code, logic) or `math=0.5,logic=0.5`"
@@ -289,7 +278,6 @@ def baseline_eval(model_id: Text = None, model_preset: Text = None, adapter_path
                   answer_probs: bool = True, dry_run: bool = False, engine: str = 'transformers', base_url: Text = None, api_key: Text = None):
     "Anchor the untrained model on held-out items, --samples a condition.\n\nExample: honest baseline-eval --model Qwen/Qwen2.5-3B-Instruct --model-preset qwen3b --samples 200"
     kw = dict(locals())
-    if not dry_run: hush()
     from honest import evaluate
     show(evaluate.brief(evaluate.baseline_eval(**kw)))
 
@@ -300,7 +288,6 @@ def full_eval(model_id: Text = None, model_preset: Text = None, adapter_path: Te
               engine: str = 'transformers', base_url: Text = None, api_key: Text = None):
     "Evaluate in distribution, --samples a condition, and on the OOD slices.\n\nExample: honest full-eval --model-id Qwen/Qwen2.5-3B-Instruct --adapter-path ./honest-qwen-3b-grpo/final_adapters"
     kw = dict(locals())
-    if not dry_run: hush()
     from honest import evaluate
     show(evaluate.brief(evaluate.full_eval(**kw)))
 
@@ -406,7 +393,6 @@ def demo(workdir: str = 'demo', samples: Annotated[int, typer.Option(help='Held-
     d = Path(workdir)
     if fresh and d.exists(): _clear(d)
     writable(d)
-    hush()
     if quick: samples,ood_samples,max_steps = min(samples, 8),min(ood_samples, 20),max_steps or 4
     t0,steps = time.time(),_demo_steps(d, samples, ood_samples, max_steps, seed, quick)
     for i,(name,artifact,act) in enumerate(steps, 1):
@@ -433,8 +419,9 @@ def nano_world(output_dir: str = 'demo', n_train: int = 400, n_test: Annotated[i
 @command
 def build_nano(output_dir: str = 'nano-build', steps: Whole = None, seed: int = 42):
     "Pretrain the embedded model from nothing and check it; run again to go on after an interruption.\n\nExample: honest build-nano --output-dir nano-build"
-    hush()
     from honest import nano
+    from honest.policy import hush
+    hush()
     out = nano.pretrain(output_dir, seed=seed, **({} if steps is None else dict(steps=steps)))
     show(out)
     if out['failed']: raise typer.Exit(1)

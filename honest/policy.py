@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['bettors', 'Completion', 'StubPolicy', 'gold_text', 'cache_dir', 'check_model', 'resolve_model', 'best_dtype',
-           'best_device', 'load_tokenizer', 'load_model', 'check_adapter', 'render_chat', 'is_prefilled', 'last_tags',
-           'HFPolicy', 'load_policy', 'span', 'token_at', 'answer_probs']
+           'best_device', 'hush', 'load_tokenizer', 'load_model', 'check_adapter', 'render_chat', 'is_prefilled',
+           'last_tags', 'HFPolicy', 'load_policy', 'span', 'token_at', 'answer_probs']
 
 # %% ../nbs/17_policy.ipynb #imports
 import os, threading
@@ -119,6 +119,17 @@ def best_device() -> str:
     return 'cuda' if torch.cuda.is_available() else 'mps' if torch.backends.mps.is_available() else 'cpu'
 
 # %% ../nbs/17_policy.ipynb #load-model
+def hush():
+    "Silence what libraries say about themselves while they load"
+    import logging, warnings
+    from transformers.utils import logging as hf
+    os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
+    for o in ('torch', 'transformers', 'trl', 'peft', 'accelerate'): warnings.filterwarnings('ignore', module=o)
+    warnings.filterwarnings('ignore', category=FutureWarning)
+    hf.set_verbosity_error()
+    hf.disable_progress_bar()
+    logging.getLogger('trl').setLevel(logging.ERROR)
+
 def load_tokenizer(model_id: str):
     "Tokenizer of a model, padding on the left"
     from transformers import AutoTokenizer
@@ -134,6 +145,7 @@ def load_model(
 ):
     "Model on the best device, with its adapter; one clear line when either is not there"
     from transformers import AutoModelForCausalLM
+    hush()
     if adapter_path: check_adapter(adapter_path)
     path,dev = resolve_model(model_id),best_device()
     kw = dict(quantization_config=_four_bit()) if four_bit else {}
