@@ -205,7 +205,7 @@ def read_weights(s: str|None) -> dict|None:
 @command
 def format_sft(model_id: Text = None, model_preset: Text = None, output_dir: str = './honest-format-sft', data_dir: str = 'data/processed', colab_profile: Text = None, init_adapter: Text = None,
                reasoning_mode: str = 'required', n_examples: Whole = None, epochs: Real = None, max_difficulty: Whole = None, hindsight_frac: Real = None, learning_rate: Real = None, batch_size: Whole = None,
-               max_steps: int = -1, seed: int = 42):
+               max_new_tokens: Whole = None, max_steps: int = -1, seed: int = 42):
     "Teach the answer format on gold answers, with confidences spread over [0, 1].\n\nExample: honest format-sft --model-id Qwen/Qwen2.5-3B-Instruct --output-dir ./honest-qwen-3b-sft"
     kw = dict(locals())
     ready(model_id, model_preset, colab_profile, data_dir, output_dir, init_adapter)
@@ -215,7 +215,8 @@ def format_sft(model_id: Text = None, model_preset: Text = None, output_dir: str
 @command
 def calibration_sft(model_id: Text = None, model_preset: Text = None, output_dir: str = './honest-sft', data_dir: str = 'data/processed', colab_profile: Text = None, init_adapter: Text = None,
                     reasoning_mode: str = 'required', n_examples: Whole = None, epochs: Real = None, max_difficulty: Whole = None, hindsight_frac: Real = None, samples: Whole = None, abstain_frac: Real = None,
-                    target: str = 'accuracy', format_step: str = 'auto', anchor: bool = True, learning_rate: Real = None, batch_size: Whole = None, max_steps: int = -1, seed: int = 42):
+                    target: str = 'accuracy', format_step: str = 'auto', anchor: bool = True, learning_rate: Real = None, batch_size: Whole = None,
+                    max_new_tokens: Whole = None, max_steps: int = -1, seed: int = 42):
     "Warm a model up on its own sampled answers.\n\nExample: honest calibration-sft --model-id Qwen/Qwen2.5-0.5B-Instruct --output-dir ./sft-qwen-0.5b --n-examples 1500 --epochs 2 --hindsight-frac 0.5"
     kw = dict(locals())
     ready(model_id, model_preset, colab_profile, data_dir, output_dir, init_adapter)

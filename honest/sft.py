@@ -252,8 +252,8 @@ def _setup(kind, model_id, model_preset, colab_profile, data_dir, output_dir, in
     if not init_adapter: model = add_lora(model, seed=seed)
     return model_id,tier,settings,problems,model,tok
 
-def _policy(model, tok, model_id, tier, mode):
-    return HFPolicy(model.eval(), tok, model_id, None, tiers[tier]['max_new_tokens'], 256 if tier=='nano' else 32, mode)
+def _policy(model, tok, model_id, tier, mode, max_new_tokens=None):
+    return HFPolicy(model.eval(), tok, model_id, None, max_new_tokens or tiers[tier]['max_new_tokens'], 256 if tier=='nano' else 32, mode)
 
 def _save(model, output_dir, summary, args, seed):
     "Adapter, `training_args.json` and `sft_summary.json`, and the summary back"
@@ -273,7 +273,7 @@ def format_sft(
     model_id,tier,st,problems,model,tok = _setup('sft', model_id, model_preset, colab_profile, data_dir, output_dir, init_adapter, seed, asked)
     pool = warmup_problems(problems, st['n_examples'], st['max_difficulty'], seed)
     exs = format_examples(pool, seed, reasoning_mode, st['hindsight_frac'])
-    policy,probe = _policy(model, tok, model_id, tier, reasoning_mode), pool[:32]
+    policy,probe = _policy(model, tok, model_id, tier, reasoning_mode, st.get('max_new_tokens')), pool[:32]
     before = quick_scores(policy, probe, reasoning_mode)
     log = fit(model, tok, exs, st['epochs'], st['learning_rate'], st['batch_size'], max_steps, seed)
     summary = dict(model_id=model_id, tier=tier, examples=len(exs), before=before, after=quick_scores(policy, probe, reasoning_mode), log=log, output_dir=str(output_dir))
@@ -292,7 +292,7 @@ def calibration_sft(
     args,t0 = dict(locals()),time.time()
     if target not in targets: raise ValueError(f'unknown target {target!r}: choose from {", ".join(targets)}')
     model_id,tier,st,problems,model,tok = _setup('sft', model_id, model_preset, colab_profile, data_dir, output_dir, init_adapter, seed, asked)
-    policy,pool = _policy(model, tok, model_id, tier, reasoning_mode), warmup_problems(problems, max(st['n_examples']//st['samples'], 1), 5, seed)
+    policy,pool = _policy(model, tok, model_id, tier, reasoning_mode, st.get('max_new_tokens')), warmup_problems(problems, max(st['n_examples']//st['samples'], 1), 5, seed)
     probe = warmup_problems(problems, 150 if tier=='nano' else 32, 5, seed+1)
     scores = {'before':quick_scores(policy, probe, reasoning_mode)}
     if format_step=='always' or (format_step=='auto' and scores['before']['format_rate']<.7):
