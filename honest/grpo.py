@@ -283,7 +283,8 @@ def _finish(trainer, out, args, seed):
     trainer.accelerator.unwrap_model(trainer.model).save_pretrained(final, selected_adapters=['default'])
     trainer.save_state()
     trainer.save_env(out)
-    write_json(Path(out)/'training_args.json', manifest(args, seed))
+    flat = {k:v for k,v in args.items() if k not in ('settings', 'asked')} | args['settings'] | dict(max_grad_norm=trainer.args.max_grad_norm)
+    write_json(Path(out)/'training_args.json', flat | manifest(args, seed))
     for o in ('trainer_state.json', 'training_args.json'): shutil.copy(Path(out)/o, final/o)
 
 # %% ../nbs/19_grpo.ipynb #train-grpo

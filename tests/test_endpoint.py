@@ -203,7 +203,7 @@ def test_cancel():
 
 def test_interrupt(tmp_path):
     "Ctrl-C ends a call that waits"
-    code = ('import sys\nfrom honest.endpoint import EndpointPolicy\nprint("go", flush=True)\n'
+    code = ('import signal, sys\nsignal.signal(signal.SIGINT, signal.default_int_handler)\nfrom honest.endpoint import EndpointPolicy\nprint("go", flush=True)\n'
             'try: EndpointPolicy(sys.argv[1], "m")([[dict(role="user", content="?")]])\nexcept KeyboardInterrupt: sys.exit(7)')
     came,leave = threading.Event(),threading.Event()
     def answer(*args):
