@@ -39,10 +39,10 @@ def sandbox():
     from honest.tasks.code import verify
     gold = dict(kind='asserts', setup='', tests=['assert f(2) == 4'])
     prob = Problem('b', 'code', 3, '', gold, 'code')
-    bare = seconds(lambda: subprocess.run([sys.executable, '-I', '-c', 'def f(x): return x*x\nassert f(2)==4'], check=True, stdin=subprocess.DEVNULL), 15)
-    jailed = seconds(lambda: verify(prob, 'def f(x): return x*x'), 15)
+    bare = seconds(lambda: subprocess.run([sys.executable, '-I', '-S', '-c', 'pass'], check=True, stdin=subprocess.DEVNULL), 30)
+    jailed = seconds(lambda: verify(prob, 'def f(x): return x*x'), 30)
     assert verify(prob, 'def f(x): return x*x').right is True and verify(prob, 'def f(x): return x').right is False
-    return [('a bare process', bare*1e3, 'ms'), ('one verdict', jailed*1e3, 'ms'), ('ratio', jailed/bare, '×')]
+    return [('bare `python -I -S -c pass`', 1/bare, 'a second'), ('programs judged', 1/jailed, 'a second'), ('ratio, more is better', bare/jailed, '×')]
 
 @bench('Mathematics', 'Verdicts a second on one thread, over answers that are plain numbers, fractions and expressions.')
 def mathematics():
@@ -123,6 +123,40 @@ def others():
         rows += [(f'{what}: {lib}', b*1e3, 'ms'), (f'{what}: HONEST', a*1e3, 'ms'), ('ratio', b/a, '×'),
                  (f'10,000 clustered resamples of {what}: loop over {lib}', z, 's'), (f'10,000 clustered resamples of {what}: HONEST', x, 's'), ('ratio', z/x, '×')]
     return rows
+
+_served = """
+import sys
+from honest.server import configure, serve
+serve(configure({}, model_id='stub'))
+"""
+_bare = """
+from mcp.server import MCPServer
+app = MCPServer('bare')
+@app.tool()
+def ask(question: str) -> str: return question
+app.run('stdio')
+"""
+
+async def _session(code, tool, calls):
+    "Seconds from the start of a server to its `initialize` reply, and the 95th percentile of a call"
+    from mcp import Client, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+    start = perf_counter()
+    async with Client(stdio_client(StdioServerParameters(command=sys.executable, args=['-c', code]), errlog=open(os.devnull, 'w'))) as client:
+        ready,took = perf_counter()-start,[]
+        for i in range(calls+5):
+            t = perf_counter()
+            await client.call_tool(tool, dict(question=f'What is {i} + 1?'))
+            took.append(perf_counter()-t)
+    return ready,sorted(took[5:])[int(.95*calls)]
+
+@bench('Server', 'Process start to the reply to `initialize`, and one call answered by a stub policy, beside a bare server of the same SDK.')
+def server():
+    import anyio
+    def run(code, tool): return [anyio.run(_session, code, tool, 100) for _ in range(5)]
+    runs = run(_served, 'ask_with_calibrated_confidence'),run(_bare, 'ask')
+    (h0,p0),(h1,p1) = ([median(o[k] for o in r) for k in (0, 1)] for r in runs)
+    return [('handshake', h0*1e3, 'ms'), ('handshake, bare', h1*1e3, 'ms'), ('ratio', h0/h1, '×'), ('call, 95th percentile', p0*1e3, 'ms'), ('call, bare', p1*1e3, 'ms'), ('overhead', (p0-p1)*1e3, 'ms')]
 
 def show(rows):
     def num(v): return f'{v:,.0f}' if v>=100 else f'{v:.3g}'
