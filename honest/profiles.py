@@ -14,7 +14,7 @@ _grpo = dict(max_steps=250, num_generations=16, prompts=8, max_completion_length
              lora_r=16, lora_alpha=32)
 tiers = {
     'nano':   dict(sft=_sft | dict(n_examples=9600, epochs=3, max_difficulty=5, learning_rate=1e-3, batch_size=128, samples=8),
-                   grpo=_grpo | dict(max_steps=100, prompts=16, max_completion_length=64, learning_rate=3e-4),
+                   grpo=_grpo | dict(max_steps=60, prompts=16, max_completion_length=64, learning_rate=3e-4),
                    samples=100, max_new_tokens=64),
     'tiny':   dict(sft=_sft, grpo=_grpo, samples=100, max_new_tokens=512),
     'small':  dict(sft=_sft | dict(n_examples=1000, epochs=1, max_difficulty=3),
