@@ -18,13 +18,15 @@ from accelerate.utils import gather_object
 from datasets import Dataset
 from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
+from trl.models.utils import unwrap_model_for_generation
 
 from .control import Band
 from .core import manifest, plain, read_json, write_json
 from .data import get_sampler
 from .env import Curriculum, Env, batch_logs
+from .generate import after_prompts, supported
 from .mutate import Ceiling, Mutating, mutators
-from .policy import HFPolicy, check_adapter, is_prefilled, load_model, load_tokenizer, render_chat, token_at
+from .policy import HFPolicy, check_adapter, completes, continued, is_prefilled, last_tags, load_model, load_tokenizer, render_chat, token_at
 from .profiles import find_preset, resolve, tier_of
 from .replay import Replay
 from .rewards import Pay, credit as head_credit, reward_functions
@@ -64,6 +66,10 @@ class HonestTrainer(GRPOTrainer):
     def __init__(self, env: Env, credit: str = 'sequence', **kw):
         self.env,self.credit,self.generations,self._graded = env,credit,0,(None, None)
         super().__init__(reward_funcs=reward_functions(self._grade, env.pay), **kw)
+        self.complete = completes(self._tokenizer, last_tags(env.mode, env.hindsight))
+        plain = supported(self.model) and not (self.is_fsdp_enabled or self.is_deepspeed_enabled)
+        self.prompts_once = plain and not self.args.gradient_checkpointing
+        if plain: self.rollout_func = self._rollout
 
     def _grade(self, completions, completion_ids, problem, **kw):
         "Records of a batch; the same list of completions is judged once for all heads"
@@ -82,6 +88,26 @@ class HonestTrainer(GRPOTrainer):
         self.generations += 1
         first = self.accelerator.process_index*n
         return [dict(prompt=self.env.ask(p), problem=p) for i in range(first, first+n) for p in [probs[i//g]]]
+
+    def _rollout(self, prompts, trainer):
+        "Completions of `prompts` in the form that TRL's `rollout_func` gives"
+        tok,eos = self._tokenizer,set(self.eos_token_ids)
+        asked = [tok(render_chat(tok, o), add_special_tokens=False).input_ids for o in prompts]
+        with unwrap_model_for_generation(self.model_wrapped, self.accelerator) as model:
+            rows = list(continued(model, asked, self.args.max_completion_length, eos, self.complete, 256 if model.num_parameters()<2e7 else 64, self.args.temperature,
+                                  f'{self.args.seed}:{self.generations}:{self.accelerator.process_index}'))
+        rows.sort(key=lambda o: o.index)
+        added = [[tok.eos_token_id] if o.done and o.ids[-1] not in eos else [] for o in rows]
+        return dict(prompt_ids=asked, completion_ids=[o.ids+e for o,e in zip(rows, added)], logprobs=None, env_mask=[[1]*len(o.ids)+[0]*len(e) for o,e in zip(rows, added)])
+
+    def _get_per_token_logps_and_entropies(self, model, input_ids, attention_mask, logits_to_keep, batch_size=None, compute_entropy=False, compute_aux_loss=False, **kw):
+        if not self.prompts_once or compute_aux_loss or any(o is not None for o in kw.values()):
+            return super()._get_per_token_logps_and_entropies(model, input_ids, attention_mask, logits_to_keep, batch_size, compute_entropy, compute_aux_loss, **kw)
+        out,n = [],batch_size or len(input_ids)
+        for i in range(0, len(input_ids), n):
+            ids,mask = input_ids[i:i+n],attention_mask[i:i+n]
+            with self.accelerator.autocast(): out.append(after_prompts(model, ids, mask, logits_to_keep, labels=ids.masked_fill(mask==0, -100), fused_lm_head=True))
+        return torch.cat([o.log_probs for o in out]), torch.cat([o.entropy for o in out]) if compute_entropy else None, None
 
     def _generate_and_score_completions(self, inputs):
         training = self.model.training

@@ -5,10 +5,11 @@
 # %% auto #0
 __all__ = ['bettors', 'Completion', 'StubPolicy', 'gold_text', 'cache_dir', 'check_model', 'resolve_model', 'best_dtype',
            'best_device', 'hush', 'load_tokenizer', 'load_model', 'check_adapter', 'render_chat', 'is_prefilled',
-           'last_tags', 'HFPolicy', 'load_policy', 'span', 'token_at', 'answer_probs']
+           'last_tags', 'completes', 'eos_ids', 'continued', 'HFPolicy', 'load_policy', 'span', 'token_at',
+           'answer_prob']
 
 # %% ../nbs/17_policy.ipynb #imports
-import os, threading
+import math, os, threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -190,18 +191,49 @@ def last_tags(mode: str, hindsight: bool) -> tuple[str, ...]:
     end = '</hindsight>' if hindsight else '</refined_confidence>' if mode=='refined' else '</confidence>'
     return (end, '<abstain/>')
 
-def _criteria(tok, ends, start, cancel):
-    "Stop a row once one of `ends` stands at its tail, and every row once `cancel` is set"
+def completes(tok, ends: tuple[str, ...]):
+    "`f(ids) -> bool`: whether the last of the tokens `ids` completes one of the texts `ends`"
+    closing = {i for t,i in tok.get_vocab().items() if '>' in t}
+    return lambda ids: ids[-1] in closing and any(e in tok.decode(ids[-24:]) for e in ends)
+
+def eos_ids(model, tok) -> set[int]:
+    "All end-of-sequence tokens of the model's generation config, or the tokenizer's"
+    e = model.generation_config.eos_token_id
+    return set(e if isinstance(e, list) else [tok.eos_token_id if e is None else e])
+
+# %% ../nbs/17_policy.ipynb #continued
+def continued(model, prompts: list[list[int]], max_new_tokens: int, eos: set[int], complete, batch_size=32, temperature=0., seed=0, cancel=None):
+    "Yield a `Row` for each prompt as it is done"
+    from honest.generate import generate, supported
+    if supported(model): yield from generate(model, prompts, max_new_tokens, eos, complete, batch_size, temperature, seed, cancel)
+    else:
+        order = sorted(range(len(prompts)), key=lambda i: -len(prompts[i]))
+        for at in range(0, len(order), batch_size): yield from _plain(model, prompts, order[at:at+batch_size], max_new_tokens, eos, complete, temperature, f'{seed}:{at}', cancel)
+
+def _plain(model, prompts, some, max_new_tokens, eos, complete, temperature, seed, cancel):
+    "Rows of one batch by `model.generate`"
     import torch
+    from honest.generate import Row
     from transformers import StoppingCriteria, StoppingCriteriaList
+    width = max(len(prompts[i]) for i in some)
     class Complete(StoppingCriteria):
         def __call__(self, ids, scores, **kw):
-            if cancel and cancel.is_set(): return torch.ones(len(ids), dtype=torch.bool, device=ids.device)
-            tails = tok.batch_decode(ids[:, max(start, ids.shape[1]-16):])
-            return torch.tensor([any(e in o for e in ends) for o in tails], device=ids.device)
-    return StoppingCriteriaList([Complete()])
+            said = ids[:, width:].tolist()
+            return torch.tensor([bool(cancel and cancel.is_set()) or bool(complete(o)) for o in said], device=ids.device)
+    rows = [torch.tensor(prompts[i]) for i in some]
+    pad = lambda xs: torch.nn.utils.rnn.pad_sequence(xs, batch_first=True, padding_side='left').to(model.device)
+    kw = dict(do_sample=True, temperature=temperature, top_p=1., top_k=0) if temperature>0 else dict(do_sample=False, temperature=None, top_p=None, top_k=None)
+    torch.manual_seed(rng_for(seed).randrange(2**31))
+    with torch.no_grad():
+        out = model.generate(input_ids=pad(rows), attention_mask=pad([torch.ones_like(o) for o in rows]), max_new_tokens=max_new_tokens, eos_token_id=sorted(eos), pad_token_id=min(eos),
+                             stopping_criteria=StoppingCriteriaList([Complete()]), return_dict_in_generate=True, output_logits=True, **kw)
+    said = out.sequences[:, width:].tolist()
+    logp = torch.stack([o.float().log_softmax(-1).gather(-1, out.sequences[:, width+j, None])[:, 0] for j,o in enumerate(out.logits)], 1).tolist()
+    for i,ids,lp in zip(some, said, logp):
+        n = next((j+1 for j in range(len(ids)) if ids[j] in eos or complete(ids[:j+1])), None)
+        yield Row(i, ids[:n], lp[:n], n is not None)
 
-# %% ../nbs/17_policy.ipynb #hf-policy
+# %% ../nbs/17_policy.ipynb #policy
 @dataclass
 class HFPolicy:
     "A transformers model as a policy"
@@ -213,47 +245,26 @@ class HFPolicy:
     batch_size: int = 32
     mode: str = 'required'
     hindsight: bool = False
-    answer_probs: bool = False   # Also measure the probability of each answer's tokens
+    answer_probs: bool = False   # Also give the probability of each answer's tokens
 
-    def __post_init__(self): self.prefilled,self.lock = is_prefilled(self.tok),threading.Lock()
+    def __post_init__(self):
+        self.prefilled,self.lock = is_prefilled(self.tok),threading.Lock()
+        self.complete,self.eos = completes(self.tok, last_tags(self.mode, self.hindsight)),eos_ids(self.model, self.tok)
 
     def __call__(self, prompts, temperature=0., seed=0, cancel=None, desc='', tick=None) -> list[Completion]:
-        texts = [render_chat(self.tok, o) for o in prompts]
-        order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
-        out = [None]*len(texts)
-        for at in range(0, len(order), self.batch_size):
-            ids = order[at:at+self.batch_size]
-            with self.lock: done = self._batch([texts[i] for i in ids], temperature, seed+at, cancel)
-            for i,o in zip(ids, done): out[i] = o
-            if tick: tick(len(ids))
+        ids = [self.tok(render_chat(self.tok, o), add_special_tokens=False).input_ids for o in prompts]
+        out = [None]*len(ids)
+        with self.lock:
+            for row in continued(self.model, ids, self.max_new_tokens, self.eos, self.complete, self.batch_size, temperature, seed, cancel):
+                out[row.index] = self._completion(row)
+                if tick: tick(1)
         return out
 
-    def _batch(self, texts, temperature, seed, cancel):
-        "Completions of one batch"
-        import torch
-        enc = self.tok(texts, return_tensors='pt', padding=True, add_special_tokens=False).to(self.model.device)
-        start,ends = enc.input_ids.shape[1],last_tags(self.mode, self.hindsight)
-        kw = dict(do_sample=True, temperature=temperature, top_p=1., top_k=0) if temperature>0 else dict(do_sample=False, temperature=None, top_p=None, top_k=None)
-        if temperature>0: torch.manual_seed(seed)
-        with torch.inference_mode():
-            seqs = self.model.generate(input_ids=enc.input_ids, attention_mask=enc.attention_mask, max_new_tokens=self.max_new_tokens,
-                pad_token_id=self.tok.pad_token_id, stopping_criteria=_criteria(self.tok, ends, start, cancel), **kw)
-        rows = [_cut(self.tok, o, self.eos, ends) for o in seqs[:, start:].tolist()]
-        probs = answer_probs(self.model, self.tok, enc, seqs, start) if self.answer_probs else [None]*len(rows)
-        return [Completion(*o, p) for o,p in zip(rows, probs)]
-
-    @property
-    def eos(self):
-        e = self.model.generation_config.eos_token_id
-        return set(e if isinstance(e, list) else [e if e is not None else self.tok.eos_token_id])
-
-def _cut(tok, ids, eos, ends):
-    "Text, length and truncation of one row, cut at its end-of-sequence token or its last tag"
-    n = next((i for i,o in enumerate(ids) if o in eos), None)
-    keep = [o for o in ids[:n] if o!=tok.pad_token_id]
-    text = tok.decode(keep, skip_special_tokens=False)
-    at = min((text.find(e)+len(e) for e in ends if e in text), default=None)
-    return text[:at], len(keep), n is None and at is None
+    def _completion(self, row):
+        ids = row.ids[:-1] if row.done and row.ids[-1] in self.eos else row.ids
+        text,ends = self.tok.decode(ids),last_tags(self.mode, self.hindsight)
+        at = min((text.find(e)+len(e) for e in ends if e in text), default=None)
+        return Completion(text[:at], len(row.ids), not row.done, answer_prob(self.tok, ids, row.logp) if self.answer_probs else None)
 
 # %% ../nbs/17_policy.ipynb #load-policy
 def load_policy(
@@ -287,11 +298,7 @@ def token_at(tok, ids, at: int) -> int:
         else: lo = mid+1
     return lo
 
-def answer_probs(model, tok, enc, seqs, start) -> list[float|None]:
-    "Probability of each row's answer tokens given all before them; None where there is no answer"
-    import torch
-    spans = [span(tok, o, '<answer>', '</answer>') for o in seqs[:, start:].tolist()]
-    mask = torch.cat([enc.attention_mask, torch.ones_like(seqs[:, start:])], 1)
-    with torch.inference_mode(): logits = model(input_ids=seqs, attention_mask=mask, logits_to_keep=seqs.shape[1]-start+1).logits[:, :-1]
-    logp = torch.log_softmax(logits.float(), -1).gather(-1, seqs[:, start:, None])[..., 0]
-    return [None if s is None else float(logp[i, s[0]:s[1]].sum().exp()) for i,s in enumerate(spans)]
+def answer_prob(tok, ids: list[int], logp: list[float]) -> float|None:
+    "Probability of the answer's tokens given all before them, from each token's log-probability; None where there is no answer"
+    s = span(tok, ids, '<answer>', '</answer>')
+    return None if s is None else math.exp(sum(logp[s[0]:s[1]]))
