@@ -19,11 +19,13 @@ training = {
     'segment credit': dict(grpo=dict(credit='segment')),
     'group std': dict(grpo=dict(scale_rewards='group')),
     'batch std': dict(grpo=dict(scale_rewards='batch')),
+    'groups of 8': dict(grpo=dict(prompts=32, num_generations=8)),
     'weights 1:1': dict(pay=dict(w_acc=1., w_cal=1., i_know=True)),
     'weights 2:1': dict(pay=dict(w_acc=2., w_cal=1.)),
     'no warm-up': dict(sft=None),
     'verdict targets, warm-up only': dict(sft=dict(target='verdict'), grpo=None),
     'verdict targets': dict(sft=dict(target='verdict')),
+    'tokenised Brier targets, warm-up only': dict(sft=dict(target='brier'), grpo=None),
     'unanchored warm-up, only': dict(sft=dict(anchor=False), grpo=None),
 }
 smc,cpr,gss = dict(smc={}),dict(replay={}),dict(self_play={})

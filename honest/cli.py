@@ -58,7 +58,7 @@ flags = dict(
     colab_profile='Lower risky values to what the machine holds: t4, l4, a100 or cpu', reasoning_mode='required, or refined (critique and second confidence)',
     init_adapter='Adapter to go on training, such as the warm-up\'s', n_examples='Training examples', epochs='Passes over the examples', max_difficulty='Hardest gold answers of the format step',
     hindsight_frac='Share of examples with a hindsight tag', samples='Answers sampled a problem', abstain_frac='Share of the answers to never-right items that become an abstention',
-    target='What is trained to be stated: accuracy (of the item\'s samples) or verdict', format_step='auto (when under 70 % parse), always or never', anchor='Train right answers whole',
+    target='What is trained to be stated: accuracy (of the item\'s samples), verdict, or brier (a loss on the digits)', format_step='auto (when under 70 % parse), always or never', anchor='Train right answers whole',
     learning_rate='Step size of the optimiser', batch_size='Examples or prompts at once', max_steps='Optimiser steps', smoke_test='Start the server, call both tools, stop')
 flags |= dict(
     adapter_path='LoRA adapter on the model', seeds_file='Seeds that pick the items', hindsight='Ask for a hindsight tag too', lenient='Read answers with the forgiving parser', max_new_tokens='Length limit of a completion',

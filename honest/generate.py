@@ -112,10 +112,11 @@ def read_prefix(model, ids: list[int]) -> DynamicCache:
 def _answering(model):
     "Run `model` without gradients or dropout"
     training = model.training
-    model.eval()
+    if training: model.eval()
     try:
         with torch.no_grad(): yield
-    finally: model.train(training)
+    finally:
+        if training: model.train()
 
 # %% ../nbs/16a_generate.ipynb #row
 @dataclass

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['targets', 'Example', 'tokenize', 'format_examples', 'sample_answers', 'target_confidence', 'with_confidence',
-           'calibration_examples', 'add_lora', 'micro_batch', 'fit', 'warmup_problems', 'quick_scores',
-           'accuracy_watch', 'format_sft', 'calibration_sft']
+           'calibration_examples', 'digit_tokens', 'brier_loss', 'add_lora', 'micro_batch', 'fit', 'warmup_problems',
+           'quick_scores', 'accuracy_watch', 'format_sft', 'calibration_sft']
 
 # %% ../nbs/18_sft.ipynb #imports
 import random, re, time
@@ -26,7 +26,8 @@ class Example:
     "One training text"
     chat: list[dict]
     text: str
-    train: str        # `all` or `confidence`
+    train: str            # `all` or `confidence`
+    y: float|None = None  # Right or wrong, when the confidence is trained by the Brier loss and not by its text
 
 # %% ../nbs/18_sft.ipynb #tokens
 def tokenize(tok, ex: Example, prefilled: bool = False) -> dict:
@@ -37,7 +38,15 @@ def tokenize(tok, ex: Example, prefilled: bool = False) -> dict:
     at = 0 if ex.train=='all' else token_at(tok, said, text.index('<confidence>')+len('<confidence>'))
     opening = min(token_at(tok, said, len('<reasoning>')), at) if text.startswith('<reasoning>') else 0
     said = [*said, tok.eos_token_id]
-    return dict(input_ids=ask+said, labels=[-100]*len(ask)+said[:opening]+[-100]*(at-opening)+said[at:])
+    out = dict(input_ids=ask+said, labels=[-100]*len(ask)+said[:opening]+[-100]*(at-opening)+said[at:])
+    return out if ex.y is None else out | _brier_part(tok, text, said, out['labels'], ex.y)
+
+def _brier_part(tok, text, said, labels, y):
+    "Where the first decimal of the confidence stands, counted from the end, and the outcome; its digits lose their label"
+    dot = text.index('<confidence>')+len('<confidence>')+2
+    a,b = token_at(tok, said, dot),token_at(tok, said, text.index('</confidence>'))
+    for i in range(a, b): labels[len(labels)-len(said)+i] = -100
+    return dict(labels=labels, from_end=len(said)-a, y=y)
 
 # %% ../nbs/18_sft.ipynb #format-examples
 def _reasoning(prob, limit=400):
@@ -78,18 +87,18 @@ def sample_answers(
     return [(o, recs[i*samples:(i+1)*samples]) for i,o in enumerate(problems)]
 
 # %% ../nbs/18_sft.ipynb #targets
-targets = ('accuracy', 'verdict')
+targets = ('accuracy', 'verdict', 'brier')
 
 def target_confidence(
     y: float,       # Was this answer right
     k: int,         # Right answers among the item's samples
     n: int,         # Samples of the item that could be judged
-    kind: str,      # `accuracy` or `verdict`
+    kind: str,      # One of `targets`
     rng: random.Random,
 ) -> float:
     "The confidence an answer is trained to state, in [.01, .99]"
     if kind not in targets: raise ValueError(f'unknown target {kind!r}: choose from {", ".join(targets)}')
-    v = (k+.5)/(n+1) + rng.gauss(0, .02) if kind=='accuracy' else rng.gauss(.93 if y else .07, .04)
+    v = rng.gauss(.93 if y else .07, .04) if kind=='verdict' else (k+.5)/(n+1) + rng.gauss(0, .02)
     return round(min(max(v, .01), .99), 2)
 
 def with_confidence(text: str, c: float, r: float = None, h: float = None) -> str:
@@ -102,7 +111,7 @@ def with_confidence(text: str, c: float, r: float = None, h: float = None) -> st
 # %% ../nbs/18_sft.ipynb #calibration-examples
 def calibration_examples(
     asked: list[tuple[Problem, list[Record]]],  # From `sample_answers`
-    kind: str = 'accuracy',      # `accuracy` or `verdict`
+    kind: str = 'accuracy',      # `accuracy`, `verdict` or `brier`
     seed: int = 42,
     abstain_frac: float = .2,    # Share of the answers to never-right items that become an abstention
     hindsight_frac: float = 0.,  # Share with a hindsight tag
@@ -123,7 +132,20 @@ def _example(prob, rec, k, n, rng, kind, abstain_frac, hindsight_frac, anchor, m
     if give_up: return Example(prompt(prob, mode), '<abstain/>', 'all')
     c,r,h = (target_confidence(rec.y, k, n, kind, rng) for _ in range(3))
     text = with_confidence(rec.text if rec.text.lstrip().startswith('<reasoning>') else '<reasoning>'+rec.text, c, r, h if tagged else None)
-    return Example(prompt(prob, mode, tagged), text, 'all' if rec.y and anchor else 'confidence')
+    return Example(prompt(prob, mode, tagged), text, 'all' if rec.y and anchor else 'confidence', rec.y if kind=='brier' else None)
+
+# %% ../nbs/18_sft.ipynb #brier-loss
+def digit_tokens(tok, length: int) -> tuple[list[int], list[float]]:
+    "Tokens that are `length` digits, and the confidence at the middle of what each stands for as decimals"
+    some = sorted((t, i) for t,i in tok.get_vocab().items() if len(t)==length and t.isascii() and t.isdigit())
+    return [i for _,i in some], [(int(t)+.5)/10**length for t,_ in some]
+
+def brier_loss(logits, digits: tuple[list[int], list[float]], from_end, y):
+    "Mean expected Brier score of the distribution over `digits` at each row's position, counted from the end of (B, T, vocabulary)"
+    import torch
+    ids,values = digits
+    at = logits[torch.arange(len(logits)), logits.shape[1]-from_end-1][:, ids].float().softmax(-1)
+    return (at*(torch.tensor(values, device=logits.device)-y[:, None])**2).sum(1).mean()
 
 # %% ../nbs/18_sft.ipynb #lora
 def add_lora(model, r: int = 16, alpha: int = 32, seed: int = 42):
@@ -152,27 +174,44 @@ def fit(
     max_steps: int = -1,   # Overrides `epochs` when positive
     seed: int = 42,
     watch=None,            # `watch(step)` is called every quarter of the run; True stops it
+    brier_weight: float = 4.,  # Weight of the Brier loss, for examples that have `y`
 ) -> list[dict]:
     "Train the adapter on `examples`; returns the log"
     import torch
-    from transformers import DataCollatorForSeq2Seq, PrinterCallback, Trainer, TrainingArguments
+    from transformers import DataCollatorForSeq2Seq, PrinterCallback, TrainingArguments
     if not examples: raise ValueError('no training examples: the model gave no answer that could be judged; run "honest format-sft" first')
     small = model.num_parameters()<2e7
     rows = [tokenize(tok, o, is_prefilled(tok)) for o in examples]
+    if any('y' in o for o in rows): rows = [dict(from_end=0, y=0.) | o for o in rows]
     micro = micro_batch(batch_size, max(len(o['input_ids']) for o in rows), 32768 if small else 4096)
     with _scratch() as tmp:
         args = TrainingArguments(tmp, per_device_train_batch_size=micro, gradient_accumulation_steps=batch_size//micro, num_train_epochs=epochs,
             max_steps=max_steps, learning_rate=learning_rate, lr_scheduler_type='linear', warmup_steps=20 if small else 5, seed=seed, logging_steps=5,
             save_strategy='no', report_to='none', disable_tqdm=bool(progress(range(0)).disable), remove_unused_columns=False,
             train_sampling_strategy='group_by_length' if not small else 'random', bf16=small and best_dtype(model.device.type)==torch.bfloat16, use_cpu=model.device.type=='cpu')
-        trainer = Trainer(model=model, args=args, train_dataset=rows, callbacks=_watcher(watch) if watch else [],
-                          data_collator=DataCollatorForSeq2Seq(tok, padding=True, label_pad_token_id=-100))
+        trainer = _trainer(tok, brier_weight)(model=model, args=args, train_dataset=rows, callbacks=_watcher(watch) if watch else [],
+                                              data_collator=DataCollatorForSeq2Seq(tok, padding=True, label_pad_token_id=-100))
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(_lines())
         model.train()
         trainer.train()
     model.eval()
     return trainer.state.log_history
+
+def _trainer(tok, weight):
+    "Trainer class whose loss adds the Brier loss of rows that have it"
+    import torch
+    from transformers import Trainer
+    digits = digit_tokens(tok, len(tok.decode(tok('0.57', add_special_tokens=False).input_ids[-1:])))
+    class WithBrier(Trainer):
+        def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+            from_end,y = inputs.pop('from_end', None),inputs.pop('y', None)
+            loss,out = super().compute_loss(model, inputs, True, num_items_in_batch)
+            if y is not None and (on := from_end>0).any():
+                parts = self.args.gradient_accumulation_steps if num_items_in_batch is not None else 1
+                loss = loss + weight*brier_loss(out.logits[on], digits, from_end[on], y[on])/parts
+            return (loss, out) if return_outputs else loss
+    return WithBrier
 
 def _scratch():
     import tempfile
@@ -283,7 +322,7 @@ def format_sft(
 def calibration_sft(
     model_id: str = None, model_preset: str = None, output_dir: str = './sft', data_dir: str = 'data/processed',
     colab_profile: str = None, init_adapter: str = None, reasoning_mode: str = 'required', seed: int = 42, max_steps: int = -1,
-    target: str = 'accuracy',   # What wrong and right answers are trained to state: `accuracy` or `verdict`
+    target: str = 'accuracy',   # What wrong and right answers are trained to state: `accuracy`, `verdict` or `brier`
     format_step: str = 'auto',  # `auto` (when fewer than 70 % of answers parse), `always` or `never`
     anchor: bool = True,        # Train right answers whole; without it accuracy is lost
     **asked,                    # Any key of a tier's `sft` settings
