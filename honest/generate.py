@@ -86,7 +86,8 @@ class Slots(Cache):
 
 # %% ../nbs/16a_generate.ipynb #support
 def base_model(model):
-    "The transformers model inside a PEFT wrapper, or `model` itself"
+    "The transformers model inside the wrappers of PEFT and of distributed training, or `model` itself"
+    if isinstance(model, torch.nn.parallel.DistributedDataParallel): model = model.module
     return model.get_base_model() if hasattr(model, 'get_base_model') else model
 
 def supported(model) -> bool:
@@ -141,8 +142,8 @@ def _choose(logits, temperature, rngs):
 # %% ../nbs/16a_generate.ipynb #engine
 class _Engine:
     "Rows in slots: read in, continued, and taken out when they are done"
-    def __init__(self, model, prompts, max_new_tokens, batch_size, temperature, seed, budget):
-        self.model,self.prompts,self.temperature,self.budget,self.seed = model,prompts,temperature,budget,seed
+    def __init__(self, model, prompts, max_new_tokens, batch_size, temperature, seed, budget, first):
+        self.model,self.prompts,self.temperature,self.budget,self.seed,self.first = model,prompts,temperature,budget,seed,first
         self.rows,self.rngs,self.position,self.size = [],[],[],min(batch_size, len(prompts))
         self.copies = defaultdict(list)
         for i,o in enumerate(prompts): self.copies[tuple(o)].append(i)
@@ -194,7 +195,7 @@ class _Engine:
         s.first += [s.at-width-n]*len(copies)
         self.position += [len(own[i])+n for i in copies]
         self.rows += [Row(i, [], []) for o in some.values() for i in o]
-        self.rngs += [random.Random(f'{self.seed}:{o.index}') for o in self.rows[slots.start:]]
+        self.rngs += [random.Random(f'{self.seed}:{self.first+o.index}') for o in self.rows[slots.start:]]
         self._write(logits[copies], slots)
 
     def _write(self, logits, at):
@@ -245,10 +246,11 @@ def generate(
     seed: int = 0,
     cancel=None,               # An event; once set, all rows come back as they are
     budget: int = 4096,        # Tokens of prompts read at once, padding included
+    first: int = 0,            # Number of the first prompt, for its random numbers
 ):
     "Yield a `Row` for each prompt as it is done, in no fixed order"
     if not prompts: return
-    e = _Engine(model, prompts, max_new_tokens, batch_size, temperature, seed, budget)
+    e = _Engine(model, prompts, max_new_tokens, batch_size, temperature, seed, budget, first)
     while e.rows or e.waiting:
         if cancel is not None and cancel.is_set():
             yield from [*e.rows, *(Row(i, [], []) for i in e.unread())]

@@ -94,8 +94,10 @@ class HonestTrainer(GRPOTrainer):
         tok,eos = self._tokenizer,set(self.eos_token_ids)
         asked = [tok(render_chat(tok, o), add_special_tokens=False).input_ids for o in prompts]
         with unwrap_model_for_generation(self.model_wrapped, self.accelerator) as model:
+            model.eval()
             rows = list(continued(model, asked, self.args.max_completion_length, eos, self.complete, 256 if model.num_parameters()<2e7 else 64, self.args.temperature,
-                                  f'{self.args.seed}:{self.generations}:{self.accelerator.process_index}'))
+                                  f'{self.args.seed}:{self.generations}', first=self.accelerator.process_index*len(asked)))
+            model.train()
         rows.sort(key=lambda o: o.index)
         added = [[tok.eos_token_id] if o.done and o.ids[-1] not in eos else [] for o in rows]
         return dict(prompt_ids=asked, completion_ids=[o.ids+e for o,e in zip(rows, added)], logprobs=None, env_mask=[[1]*len(o.ids)+[0]*len(e) for o,e in zip(rows, added)])

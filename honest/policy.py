@@ -202,13 +202,13 @@ def eos_ids(model, tok) -> set[int]:
     return set(e if isinstance(e, list) else [tok.eos_token_id if e is None else e])
 
 # %% ../nbs/17_policy.ipynb #continued
-def continued(model, prompts: list[list[int]], max_new_tokens: int, eos: set[int], complete, batch_size=32, temperature=0., seed=0, cancel=None):
+def continued(model, prompts: list[list[int]], max_new_tokens: int, eos: set[int], complete, batch_size=32, temperature=0., seed=0, cancel=None, first=0):
     "Yield a `Row` for each prompt as it is done"
     from honest.generate import generate, supported
-    if supported(model): yield from generate(model, prompts, max_new_tokens, eos, complete, batch_size, temperature, seed, cancel)
+    if supported(model): yield from generate(model, prompts, max_new_tokens, eos, complete, batch_size, temperature, seed, cancel, first=first)
     else:
         order = sorted(range(len(prompts)), key=lambda i: -len(prompts[i]))
-        for at in range(0, len(order), batch_size): yield from _plain(model, prompts, order[at:at+batch_size], max_new_tokens, eos, complete, temperature, f'{seed}:{at}', cancel)
+        for at in range(0, len(order), batch_size): yield from _plain(model, prompts, order[at:at+batch_size], max_new_tokens, eos, complete, temperature, f'{seed}:{first+at}', cancel)
 
 def _plain(model, prompts, some, max_new_tokens, eos, complete, temperature, seed, cancel):
     "Rows of one batch by `model.generate`"

@@ -3,6 +3,7 @@ import json, os, subprocess, sys
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file
 
 from honest.core import file_hash, read_json, write_jsonl
 from honest.nano import nano_problem
@@ -94,3 +95,9 @@ def test_two_processes_agree(data, tmp_path):
     s = json.loads(state(tmp_path/'run'))
     assert s['generations']==2
     assert sum(o['seen'] for o in s['source']['control'].values())==2*16
+    alone = [*cmd[:1], '-m', *cmd[cmd.index('honest'):]]
+    alone[alone.index(str(tmp_path/'run'))] = str(tmp_path/'one')
+    assert subprocess.run(alone, env=env, capture_output=True, timeout=300).returncode==0
+    assert json.loads(state(tmp_path/'one'))==s, 'one process with the same batch asks, samples and grades the same'
+    one,two = (load_file(tmp_path/o/'final_adapters/adapter_model.safetensors') for o in ('one', 'run'))
+    assert max(float((one[k]-two[k]).abs().max()) for k in one)<1e-5
