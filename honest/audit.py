@@ -63,7 +63,7 @@ def audit_hindsight(
     "How often and how much the hindsight head paid, with a verdict and advice"
     rows = log_rows(trainer_state)
     name = next(iter(names(rows, _hindsight)), None)
-    (steps,v),(_,b) = series(rows, _hindsight),series(rows, _calibration)
+    (_,v),(_,b) = series(rows, _hindsight),series(rows, _calibration)
     zero,late = (float(np.mean(o==0)) if len(o) else None for o in (v, v[-max(len(v)//3, 1):]))
     on = float(np.abs(v[v!=0]).mean()) if (v!=0).any() else 0.
     base = float(np.abs(b).mean()) if len(b) else None

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['schema_version', 'Problem', 'Skip', 'Claim', 'Verdict', 'Record', 'digest', 'rng_for', 'atomic', 'plain',
-           'write_json', 'write_jsonl', 'need', 'read_json', 'json_line', 'read_jsonl', 'make', 'read_problems',
-           'file_hash', 'manifest', 'progress']
+           'write_json', 'write_jsonl', 'append_jsonl', 'need', 'read_json', 'json_line', 'read_jsonl', 'make',
+           'read_problems', 'file_hash', 'manifest', 'progress']
 
 # %% ../nbs/00_core.ipynb #imports
 import gzip, hashlib, json, math, os, platform, random, sys, tempfile
@@ -139,6 +139,10 @@ def write_jsonl(path, rows: Iterable):
     "Write one JSON object a line, atomically"
     with atomic(path) as f:
         for o in rows: f.write(json.dumps(plain(o), ensure_ascii=False, allow_nan=False)+'\n')
+
+def append_jsonl(path, rows: Iterable):
+    "Add one JSON object a line at the end of `path`"
+    with open(path, 'a', encoding='utf-8', newline='\n') as f: f.writelines(json.dumps(plain(o), ensure_ascii=False, allow_nan=False)+'\n' for o in rows)
 
 # %% ../nbs/00_core.ipynb #read-json
 def need(

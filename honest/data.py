@@ -18,8 +18,8 @@ from itertools import chain
 from math import ceil
 from pathlib import Path
 
-from .core import (Problem, Skip, digest, file_hash, json_line, manifest, need, progress, read_problems, rng_for,
-                         write_json, write_jsonl)
+from .core import (Problem, Skip, digest, file_hash, json_line, manifest, need, progress, read_problems, write_json,
+                         write_jsonl)
 from .tasks import choice, code, logic, math
 
 # %% ../nbs/07_data.ipynb #kinds

@@ -4,11 +4,13 @@
 
 # %% auto #0
 __all__ = ['confidence_start', 'segment_advantages', 'HonestTrainer', 'AdaptiveBetaCallback', 'KLEarlyStopCallback',
-           'RewardHealthCallback', 'ConfidenceCollapseCallback', 'StopSignalCallback', 'LineCallback', 'preflight',
-           'find_checkpoint', 'trl_config', 'reporter', 'build_source', 'build_env', 'train_grpo', 'make_trainer']
+           'RewardHealthCallback', 'ConfidenceCollapseCallback', 'SamplesCallback', 'StopSignalCallback',
+           'LineCallback', 'preflight', 'find_checkpoint', 'trl_config', 'reporter', 'build_source', 'build_env',
+           'train_grpo', 'make_trainer']
 
 # %% ../nbs/19_grpo.ipynb #imports
 import os, shutil, signal, time
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +23,7 @@ from trl import GRPOConfig, GRPOTrainer
 from trl.models.utils import unwrap_model_for_generation
 
 from .control import Band
-from .core import manifest, plain, read_json, write_json
+from .core import append_jsonl, manifest, plain, read_json, write_json
 from .data import get_sampler
 from .env import Curriculum, Env, batch_logs
 from .generate import after_prompts, supported
@@ -29,7 +31,7 @@ from .mutate import Ceiling, Mutating, mutators
 from .policy import HFPolicy, check_adapter, completes, continued, is_prefilled, last_tags, load_model, load_tokenizer, render_chat, token_at
 from .profiles import find_preset, resolve, tier_of
 from .replay import Replay
-from .rewards import Pay, credit as head_credit, reward_functions
+from .rewards import Pay, credit as head_credit, reward_functions, total
 from .selfplay import SelfPlay
 from .sft import add_lora, micro_batch
 
@@ -65,11 +67,19 @@ class HonestTrainer(GRPOTrainer):
     "TRL's GRPO trainer with an `Env` for problems and pay"
     def __init__(self, env: Env, credit: str = 'sequence', **kw):
         self.env,self.credit,self.generations,self._graded = env,credit,0,(None, None)
+        self.seconds = dict.fromkeys(('generation', 'scoring', 'step'), 0.)
         super().__init__(reward_funcs=reward_functions(self._grade, env.pay), **kw)
         self.complete = completes(self._tokenizer, last_tags(env.mode, env.hindsight))
         plain = supported(self.model) and not (self.is_fsdp_enabled or self.is_deepspeed_enabled)
         self.prompts_once = plain and not self.args.gradient_checkpointing
         if plain: self.rollout_func = self._rollout
+
+    @contextmanager
+    def _timed(self, part):
+        "Add the seconds that the block takes to those of `part`, which the log gives by step"
+        start = time.perf_counter()
+        try: yield
+        finally: self.seconds[part] += time.perf_counter()-start
 
     def _grade(self, completions, completion_ids, problem, **kw):
         "Records of a batch; the same list of completions is judged once for all heads"
@@ -93,7 +103,7 @@ class HonestTrainer(GRPOTrainer):
         "Completions of `prompts` in the form that TRL's `rollout_func` gives"
         tok,eos = self._tokenizer,set(self.eos_token_ids)
         asked = [tok(render_chat(tok, o), add_special_tokens=False).input_ids for o in prompts]
-        with unwrap_model_for_generation(self.model_wrapped, self.accelerator) as model:
+        with self._timed('generation'), unwrap_model_for_generation(self.model_wrapped, self.accelerator) as model:
             model.eval()
             rows = list(continued(model, asked, self.args.max_completion_length, eos, self.complete, 256 if model.num_parameters()<2e7 else 64, self.args.temperature,
                                   f'{self.args.seed}:{self.generations}', first=self.accelerator.process_index*len(asked)))
@@ -127,12 +137,25 @@ class HonestTrainer(GRPOTrainer):
         return torch.where(after, conf, ans)
 
     def _calculate_rewards(self, *args):
-        self.rewards_by_head = super()._calculate_rewards(*args)
-        if self.model.training:
-            recs = gather_object(self._graded[1])
-            self.env.update(recs, gather_object(self._asked))
+        with self._timed('scoring'):
+            self.rewards_by_head = super()._calculate_rewards(*args)
+            recs,asked = (gather_object(o) for o in (self._graded[1], self._asked)) if self.model.training else ([], [])
+            if recs: self.env.update(recs, asked)
+        if recs:
+            self.last = asked,recs
             for k,v in (batch_logs(recs) | self.env.source.logs() | {'beta':self.beta}).items(): self._metrics['train'][k].append(v)
         return self.rewards_by_head
+
+    def training_step(self, *args, **kw):
+        with self._timed('step'): return super().training_step(*args, **kw)
+
+    def log(self, logs, *args, **kw):
+        if 'loss' in logs:
+            n = max(self.state.global_step-getattr(self, '_logged_at', 0), 1)
+            gen,score,step = (self.seconds[k]/n for k in ('generation', 'scoring', 'step'))
+            logs |= {'time/generation':gen, 'time/scoring':score, 'time/update':step-gen-score}
+            self.seconds,self._logged_at = dict.fromkeys(self.seconds, 0.),self.state.global_step
+        super().log(logs, *args, **kw)
 
     def _save_checkpoint(self, model, trial):
         super()._save_checkpoint(model, trial)
@@ -203,6 +226,19 @@ class ConfidenceCollapseCallback(_Guard):
         if self.bad==self.patience:
             self.say(state, f'{top:.0%} of the completions state one confidence. Warm the model up with spread confidences, or raise --temperature')
 
+# %% ../nbs/19_grpo.ipynb #samples
+class SamplesCallback(_Guard):
+    "Append `n` completions of the batch to `samples.jsonl` at the first step and every `every` steps"
+    def __init__(self, every: int = 25, n: int = 4): self.every,self.n = every,n
+    def on_step_end(self, args, state, control, **kw):
+        if not state.is_world_process_zero or (state.global_step!=1 and state.global_step%self.every): return
+        rows = [dict(step=state.global_step, domain=p.domain, difficulty=p.difficulty, question=p.question, text=r.text, verdict=r.verdict, c=r.c, pay=total(r, self.trainer.env.pay))
+                for p,r in list(zip(*self.trainer.last))[::max(len(self.trainer.last[1])//self.n, 1)][:self.n]]
+        append_jsonl(Path(args.output_dir)/'samples.jsonl', rows)
+        if 'wandb' in args.report_to:
+            import wandb
+            wandb.log({'samples':wandb.Table(columns=list(rows[0]), data=[list(o.values()) for o in rows])}, commit=False)
+
 # %% ../nbs/19_grpo.ipynb #stop
 class StopSignalCallback(_Guard):
     "Save a checkpoint and stop after SIGINT or SIGTERM"
@@ -266,12 +302,13 @@ def trl_config(st: dict, output_dir, seed: int, scale_rewards: str, report_to: s
     g,batch = st['num_generations'],st['prompts']*st['num_generations']
     if g<2: raise ValueError(f'--num-generations {g}: a group needs at least 2 completions')
     if batch%world: raise ValueError(f'{st["prompts"]} prompts x {g} generations do not divide among {world} processes: change --prompts')
-    micro = micro_batch(batch//world, st['max_completion_length']+(64 if small else 512), 65536 if small else 8192)
+    asked,budget,checkpointed = (64 if small else 512),(65536 if small else 8192),not small and device=='cuda'
+    micro = micro_batch(batch//world, st['max_completion_length']+asked, budget) if checkpointed else micro_batch(batch//world, st['max_completion_length']+asked*st['prompts']//batch, budget)
     return GRPOConfig(str(output_dir), per_device_train_batch_size=micro, gradient_accumulation_steps=batch//world//micro, num_generations=g,
         max_completion_length=st['max_completion_length'], learning_rate=st['learning_rate'], beta=st['beta'], temperature=st['temperature'], top_p=1., top_k=0,
         max_steps=st['max_steps'], scale_rewards=scale_rewards, loss_type='dr_grpo', mask_truncated_completions=True, max_grad_norm=1., lr_scheduler_type='linear',
         shuffle_dataset=False, seed=seed, save_steps=save_steps, logging_steps=min(5, st['max_steps']), report_to=report_to, disable_tqdm=True, use_cpu=device=='cpu',
-        bf16=device=='cuda' and torch.cuda.is_bf16_supported(), gradient_checkpointing=not small and device=='cuda', log_completions=False)
+        bf16=device=='cuda' and torch.cuda.is_bf16_supported(), gradient_checkpointing=checkpointed, log_completions=False)
 
 def reporter(no_wandb: bool) -> str:
     "`wandb` if it is installed and set up, else `none`, with a word why"
@@ -366,7 +403,7 @@ def make_trainer(model, tok, env: Env, st: dict, output_dir, credit='sequence', 
         print('accelerate launch runs one process on a CPU, whatever --num_processes says; for several use torchrun --nproc_per_node N -m honest train-grpo ...')
     cfg = trl_config(st, output_dir, seed, scale_rewards, report_to, small, model.device.type, save_steps, world)
     rows = Dataset.from_dict({'prompt':[[dict(role='user', content='drawn when asked')]]*(st['prompts']*st['max_steps'])})
-    guards = [AdaptiveBetaCallback(), KLEarlyStopCallback(), RewardHealthCallback(), ConfidenceCollapseCallback(), StopSignalCallback(), LineCallback()]
+    guards = [AdaptiveBetaCallback(), KLEarlyStopCallback(), RewardHealthCallback(), ConfidenceCollapseCallback(), SamplesCallback(), StopSignalCallback(), LineCallback()]
     trainer = HonestTrainer(env, credit, model=model, args=cfg, train_dataset=rows, processing_class=tok, callbacks=guards)
     trainer.remove_callback(PrinterCallback)
     for o in guards: o.trainer = trainer

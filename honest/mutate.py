@@ -626,10 +626,10 @@ def _new_feature(puz, rng):
 
 def _joined_logic(p, rng):
     puz = read_puzzle(p)
-    if puz.style=='grid': features,where,f = _new_feature(puz, rng)
+    if puz.style=='grid': features,where,_ = _new_feature(puz, rng)
     else:
         if puz.n>7: raise Skip('no more names')
-        f,names = 'Name',rng.sample(_letters(puz), 2)
+        names = rng.sample(_letters(puz), 2)
         features = dict(Name=sorted([*puz.features['Name'], *names]))
         where = _ordered(features, puz.where | {('Name',o):puz.n+i for i,o in enumerate(names, 1)})
     new = [o for o in where if o not in puz.where]

@@ -9,7 +9,7 @@ __all__ = ['whole', 'pick', 'entropy', 'top_share', 'group_error', 'by_problem',
 import json, math, os, random
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 
 from .core import Problem, Record, make, plain

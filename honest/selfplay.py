@@ -7,7 +7,6 @@ __all__ = ['generators', 'Arm', 'arms_of', 'proposer_pay', 'estimates', 'policy'
 
 # %% ../nbs/14_selfplay.ipynb #imports
 import math, random
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from .core import Problem, Record, Skip, digest, rng_for

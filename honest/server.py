@@ -12,7 +12,7 @@ __all__ = ['Config', 'configure', 'neutral', 'check_question', 'stub_policy', 'l
 import asyncio, hmac, io, ipaddress, json, logging, os, re, signal, sys, tempfile, threading, time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path

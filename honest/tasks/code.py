@@ -10,7 +10,7 @@ import ast, builtins, json, math, re, string
 from functools import lru_cache
 
 from ..core import Problem, Skip, Verdict, digest, rng_for
-from .sandbox import Result, canon, run
+from .sandbox import canon, run
 
 # %% ../../nbs/03_tasks.code.ipynb #source
 _fence = re.compile(r'\s*```[\w+-]*[ \t]*\r?\n(.*?)\r?\n?```\s*', re.S)
