@@ -111,13 +111,14 @@ def best_dtype(
     "The number type that `device` really computes in"
     import torch
     if 0<n_params<2e7: return torch.float32
-    if device=='cuda': return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
+    if device.startswith('cuda'): return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
     return torch.bfloat16 if device=='cpu' and torch.cpu._is_avx512_bf16_supported() else torch.float32
 
 def best_device() -> str:
-    "`cuda`, `mps` or `cpu`"
+    "`cuda` (of several, the one of this process: `LOCAL_RANK`), `mps` or `cpu`"
     import torch
-    return 'cuda' if torch.cuda.is_available() else 'mps' if torch.backends.mps.is_available() else 'cpu'
+    if torch.cuda.is_available(): return f'cuda:{os.environ.get("LOCAL_RANK", 0)}'
+    return 'mps' if torch.backends.mps.is_available() else 'cpu'
 
 # %% ../nbs/17_policy.ipynb #load-model
 def hush():
@@ -149,7 +150,7 @@ def load_model(
     hush()
     if adapter_path: check_adapter(adapter_path)
     path,dev = resolve_model(model_id),best_device()
-    kw = dict(quantization_config=_four_bit()) if four_bit else {}
+    kw = dict(quantization_config=_four_bit(), device_map={'':dev}) if four_bit else {}
     try: model = AutoModelForCausalLM.from_pretrained(path, dtype='auto', **kw)
     except OSError as e: raise FileNotFoundError(f'{model_id}: cannot be loaded ({str(e).splitlines()[0]}); '
                                                  'give a hub id that this machine can reach, a local folder or a .gguf file') from None
