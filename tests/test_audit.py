@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from honest.audit import NotVerified, audit_hindsight, audit_text, curves, log_rows, no_regression, plot_training_curves, smooth, verify_self_learning, verify_text
+from honest.audit import NotVerified, audit_hindsight, audit_text, curves, no_regression, plot_training_curves, smooth, verify_self_learning, verify_text
 from honest.compare import stub_run
 from honest.core import read_json, write_json, write_jsonl
 

@@ -1,6 +1,5 @@
 "Each subcommand, end to end in a temporary folder, and what it says when something is missing."
 import json, subprocess, sys
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner

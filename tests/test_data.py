@@ -1,12 +1,14 @@
 "Ingestion end to end on small copies of every schema: layouts, broken files, drifting rows, splits, slices, the sampler."
-import gzip, json, os, random, time
+import gzip, json, random, time
 from collections import Counter
 
 import pytest
 
 import honest.data as data
 from honest.core import Problem, file_hash, read_json, read_problems, rng_for, write_jsonl
-from honest.data import *
+from honest.data import (Sampler, data_files, data_summary, discover_ood, fetch_ood, floor_of, get_sampler, ingest_all, ingest_apps,
+                         ingest_hendrycks_math, ingest_mbpp, near_duplicates, need_data, ood_slices, pick_test_items, read_rows,
+                         regenerate_zebralogic, slices_for)
 
 def gz(path, text): path.parent.mkdir(parents=True, exist_ok=True); path.write_bytes(gzip.compress(text.encode())); return path
 def put(path, text): path.parent.mkdir(parents=True, exist_ok=True); path.write_bytes(text if isinstance(text, bytes) else text.encode()); return path

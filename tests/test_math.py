@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from honest.core import Problem, Verdict
 from honest.tasks import math as M
-from honest.tasks.math import from_hendrycks_math, generate, verify
+from honest.tasks.math import generate, verify
 
 def judged(gold, answer, question='?', **kw):
     return verify(Problem('p', 'math', 1, question, gold, 'math'), answer, **kw).right

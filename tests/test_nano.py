@@ -5,10 +5,9 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from honest.core import digest, file_hash
+from honest.core import file_hash
 from honest.judge import judge, verify
-from honest.nano import (batch, build_model, build_tokenizer, lesson, nano_home, nano_path, nano_problem, pretrain, slices, split_of,
-                         write_world)
+from honest.nano import (batch, build_model, build_tokenizer, lesson, nano_home, nano_path, nano_problem, slices, split_of, write_world)
 from honest.protocol import parse, prompt
 
 domains = ('math', 'code', 'logic')

@@ -6,7 +6,6 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from honest.control import Band
 from honest.core import Problem, Record, plain, read_json, rng_for, write_json
 from honest.data import Sampler
 from honest.env import Curriculum, Env

@@ -1,7 +1,9 @@
 "The repo keeps its own rules: notebooks are ordered, clean, in sync and listed, and every public name is documented."
-import ast, json, re, subprocess
+import ast, io, json, re, subprocess
 from pathlib import Path
 import pytest
+from pyflakes.api import check
+from pyflakes.reporter import Reporter
 
 root = Path(__file__).parent.parent
 mods = {p:p.read_text('utf-8') for p in sorted((root/'honest').rglob('*.py')) if p.name not in ('_modidx.py', '__init__.py')}
@@ -64,6 +66,19 @@ def test_free_of_dev_tools(fn):
     for o in ast.walk(ast.parse(mods[fn])):
         names = [a.name for a in o.names] if isinstance(o, ast.Import) else [o.module or ''] if isinstance(o, ast.ImportFrom) else []
         assert not {n.split('.')[0] for n in names} & {'nbdev', 'fastcore', 'execnb', 'IPython', 'pytest', 'hypothesis'}, names
+
+def code_of(p):
+    "Python text of a file, or of all code cells of a notebook"
+    if p.suffix=='.py': return p.read_text('utf-8')
+    return '\n'.join(re.sub(r'^\s*[!%].*', '', text(c), flags=re.M) for c in cells(p) if c['cell_type']=='code')+'\n'
+
+@pytest.mark.parametrize('p', [*mods, *sorted((root/'tests').glob('*.py')), *sorted((root/'docs_src').glob('*.py')), *numbered],
+                         ids=lambda p: p.relative_to(root).as_posix())
+def test_nothing_left_over(p):
+    "No import and no local name without use, none defined twice before it is used, none undefined"
+    out = io.StringIO()
+    check(code_of(p), p.name, Reporter(out, out))
+    assert not out.getvalue()
 
 def test_one_module_each():
     "Each number stands once, and each numbered notebook exports the module it is named after"

@@ -8,7 +8,6 @@ pytest.importorskip('mcp')
 import httpx2 as httpx
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from mcp.client.streamable_http import streamable_http_client
 
 slow = os.environ.get('HONEST_SLOW')=='1'
 asking,telling = 'ask_with_calibrated_confidence','get_calibration_info'
