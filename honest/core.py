@@ -142,7 +142,7 @@ def write_jsonl(path, rows: Iterable):
 
 def append_jsonl(path, rows: Iterable):
     "Add one JSON object a line at the end of `path`"
-    with open(path, 'a', encoding='utf-8', newline='\n') as f: f.writelines(json.dumps(plain(o), ensure_ascii=False, allow_nan=False)+'\n' for o in rows)
+    with open(path, 'a', encoding='utf-8', newline='\n', errors='backslashreplace') as f: f.writelines(json.dumps(plain(o), ensure_ascii=False, allow_nan=False)+'\n' for o in rows)
 
 # %% ../nbs/00_core.ipynb #read-json
 def need(
