@@ -9,9 +9,10 @@ __all__ = ['default_seeds', 'eval_seeds', 'to_sample', 'Partial', 'ask_all', 'ta
 # %% ../nbs/20_evaluate.ipynb #imports
 import sys, time
 from collections import defaultdict
+from itertools import islice
 from pathlib import Path
 
-from .core import Problem, digest, file_hash, json_line, manifest, need, plain, progress, read_json, write_json
+from .core import Problem, append_jsonl, digest, file_hash, json_line, manifest, need, plain, progress, read_json, write_json, write_jsonl
 from .data import discover_ood, floor_of, get_sampler, ood_slices, pick_test_items
 from .endpoint import open_policy
 from .judge import judge_all
@@ -44,28 +45,20 @@ def to_sample(problem: Problem, rec, ask: list[dict], answer_prob: float = None)
 class Partial:
     "Samples of an unfinished run, kept in a JSON Lines file whose first line names the run"
     def __init__(self, path, run: dict):
-        self.path,self.run,self.done = Path(path),plain(run),{}
-        if self.path.exists(): self._read()
-        else: self._start()
+        self.path,self.run = Path(path),plain(run)
+        self.done = {o['key']:o for o in self._kept()}
+        write_jsonl(self.path, [self.run, *self.done.values()])
 
-    def _read(self):
-        rows = []
-        for i,line in enumerate(self.path.read_text(encoding='utf-8').split('\n'), 1):
+    def _kept(self):
+        "Samples of this run in the file, up to a line that was cut off"
+        rows,text = [],self.path.read_text(encoding='utf-8') if self.path.exists() else ''
+        for i,line in enumerate(text.split('\n'), 1):
             try: rows.append(json_line(line, self.path, i))
             except ValueError: break
-        if rows and rows[0]==self.run: self.done = {o['key']:o for o in rows[1:]}
-        self._write([self.run, *self.done.values()], 'w')
-
-    def _start(self):
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._write([self.run], 'w')
-
-    def _write(self, rows, mode='a'):
-        import json
-        with open(self.path, mode, encoding='utf-8', newline='\n') as f: f.writelines(json.dumps(plain(o), ensure_ascii=False)+'\n' for o in rows)
+        return rows[1:] if rows[:1]==[self.run] else []
 
     def add(self, samples):
-        self._write(samples)
+        append_jsonl(self.path, samples)
         self.done |= {o['key']:o for o in samples}
 
 # %% ../nbs/20_evaluate.ipynb #ask-all
@@ -75,7 +68,7 @@ def ask_all(
     mode: str = 'required',
     hindsight: bool = False,
     partial: Partial = None,   # Where finished samples are kept
-    chunk: int = None,         # Items between two writes; the policy's batch when None
+    chunk: int = None,         # Items judged and written together; the policy's batch when None
     seed: int = 0,
     desc: str = 'evaluating',
     lenient: bool = False,     # Read the answers with the forgiving parser
@@ -85,19 +78,28 @@ def ask_all(
     done,chunk = dict(partial.done) if partial else {}, chunk or getattr(policy, 'batch_size', 256)
     todo = sorted((i for i,k in enumerate(keys) if k not in done), key=lambda i: len(problems[i].question))
     with progress(total=len(keys), initial=len(keys)-len(todo), desc=desc) as bar:
-        for at in range(0, len(todo), chunk):
-            new = _chunk(policy, [problems[i] for i in todo[at:at+chunk]], mode, hindsight, seed, lenient)
+        asks = [prompt(problems[i], mode, hindsight) for i in todo]
+        for some in _answered(policy, asks, seed, chunk):
+            new = _judged([(problems[todo[i]], asks[i], o) for i,o in some], mode, hindsight, policy.prefilled, lenient)
             done |= {o['key']:o for o in new}
             if partial: partial.add(new)
             bar.update(len(new))
             bar.set_postfix_str(_running(done.values()))
     return [{k:v for k,v in done[o].items() if k!='key'} for o in keys]
 
-def _chunk(policy, problems, mode, hindsight, seed, lenient):
-    asks = [prompt(o, mode, hindsight) for o in problems]
-    outs = policy(asks, temperature=0., seed=seed)
-    recs = judge_all(problems, [o.text for o in outs], [o.tokens for o in outs], [o.truncated for o in outs], mode, hindsight, policy.prefilled, lenient)
-    return [dict(key=f'{p.domain}/{p.id}', **to_sample(p, r, a, o.answer_prob)) for p,r,a,o in zip(problems, recs, asks, outs)]
+def _answered(policy, asks, seed, chunk):
+    "Yield lists of `(number, completion)`, up to `chunk` at a time"
+    if hasattr(policy, 'stream'):
+        rows = policy.stream(asks, temperature=0., seed=seed)
+        while some := list(islice(rows, chunk)): yield some
+    else:
+        for at in range(0, len(asks), chunk): yield list(enumerate(policy(asks[at:at+chunk], temperature=0., seed=seed), at))
+
+def _judged(some, mode, hindsight, prefilled, lenient):
+    "Samples of `(problem, prompt, completion)` triples"
+    probs,asks,outs = zip(*some)
+    recs = judge_all(probs, [o.text for o in outs], [o.tokens for o in outs], [o.truncated for o in outs], mode, hindsight, prefilled, lenient)
+    return [dict(key=f'{p.domain}/{p.id}', **to_sample(p, r, a, o.answer_prob)) for p,r,a,o in zip(probs, recs, asks, outs)]
 
 def _running(samples):
     "Accuracy and Brier score so far, for the progress bar"
