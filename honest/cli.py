@@ -64,7 +64,7 @@ flags |= dict(
     adapter_path='LoRA adapter on the model', seeds_file='Seeds that pick the items', hindsight='Ask for a hindsight tag too', lenient='Read answers with the forgiving parser', max_new_tokens='Length limit of a completion',
     dry_run='Try it without the model: a stub bettor, or two steps of nano', ood_samples='Items a slice; all when not given', baseline_results='Earlier results on the same items; differences are added', ood_dir='Folder of the OOD slices',
     ood_slices='auto (by tier), all, or names', skip_indist='Leave out the in-distribution items', skip_ood='Leave out the OOD slices', answer_probs='Measure the probability of each answer\'s tokens',
-    baseline='Results before training', after='Results after training', between='Results after the warm-up alone: what GRPO added is reported too', plot='Draw the figure', plot_output='Where the figure goes; SVG beside it',
+    baseline='Results before training', after='Results after training', between='Results after the warm-up alone: what GRPO added is reported too', plot='Draw the figure', plot_output='Where the figure goes; SVG beside it', model_card='Write a model card here, such as RUN/final_adapters/README.md',
     strict='Exit 1 when a gate fails', n_resamples='Bootstrap resamples', versus='A second file, paired by item', confidence='Column of the confidence, in [0, 1]', correct='Column of correctness', group='Column of the cluster',
     id='Column of the item', bins='Bins of the calibration error', report='Write a Markdown report here', trainer_state='trainer_state.json of a run', out='Folder of the figures', label='Text on the figures',
     full_results='full_results.json of the run', vanilla='full_results.json of a run without the pillars', workdir='Folder of everything it makes', fresh='Start over',
@@ -295,10 +295,11 @@ def full_eval(model_id: Text = None, model_preset: Text = None, adapter_path: Te
 # %% ../nbs/24_cli.ipynb #compare
 @command
 def compare_runs(baseline: str = 'eval/baseline_full.json', after: str = 'eval/full_results.json', between: Text = None, output: str = 'eval/comparison.md', plot: bool = False,
-                 plot_output: str = 'eval/plots/comparison.png', strict: bool = False, n_resamples: int = 10_000, seed: int = 42):
-    "Two runs side by side: headline, transfer, gates.\n\nExample: honest compare-runs --baseline eval/baseline_full.json --after eval/full_results.json --plot"
-    from honest import compare
+                 plot_output: str = 'eval/plots/comparison.png', model_card: Text = None, strict: bool = False, n_resamples: int = 10_000, seed: int = 42):
+    "Two runs side by side: headline, transfer, gates.\n\nExample: honest compare-runs --baseline eval/baseline_full.json --after eval/full_results.json --plot --model-card RUN/final_adapters/README.md"
+    from honest import card, compare
     out = compare.compare_runs(baseline, after, output, between, plot, plot_output, False, n_resamples, seed)
+    if model_card: out['model_card'] = card.model_card(Path(output).with_suffix('.json'), model_card)
     show(out)
     if strict and not out['ships']: raise typer.Exit(1)
 
@@ -372,8 +373,9 @@ def _demo_steps(d: Path, samples, ood_samples, max_steps, seed, quick):
         on = str(run) if any(run.glob('checkpoint-*/optimizer.pt')) else None
         grpo.train_grpo(model_id='nano', init_adapter=str(d/'sft'), output_dir=str(run), data_dir=data, seed=seed, resume_from=on, max_steps=max_steps)
     def compare():
-        from honest import compare
+        from honest import card, compare
         compare.compare_runs(str(ev/'baseline_full.json'), str(ev/'full_results.json'), str(ev/'comparison.md'), str(ev/'warmup_full.json'), True, str(ev/'plots/comparison.png'))
+        card.model_card(ev/'comparison.json', run/'final_adapters/README.md')
     def curves():
         from honest import audit
         audit.plot_training_curves(str(run/'trainer_state.json'), str(d/'plots'), 'nano, demo')

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['bettors', 'stub_run', 'load_run', 'check_comparable', 'Pair', 'make_pair', 'delta', 'deltas', 'holm', 'transfer',
            'transfer_ratio', 'compute', 'item_gates', 'newcombe', 'rate_gates', 'gates', 'posthoc', 'other_predictors',
-           'md_table', 'text_histogram', 'report', 'legs', 'forest_plot', 'figure', 'save_figure', 'compare_dicts',
-           'GatesFailed', 'compare_runs', 'read_table', 'read_predictions', 'score', 'score_report']
+           'md_table', 'text_histogram', 'sections', 'report', 'legs', 'forest_plot', 'figure', 'save_figure',
+           'compare_dicts', 'GatesFailed', 'compare_runs', 'read_table', 'read_predictions', 'score', 'score_report']
 
 # %% ../nbs/21_compare.ipynb #imports
 import csv, os
@@ -514,13 +514,10 @@ def _notes_section(r):
              'Gates rest on paired Δ Brier.', *r['notes']]
     return ['\n'.join(f'- {o}' for o in notes)]
 
-def report(
+def sections(
     r: dict,   # What `compare_dicts` computed
-) -> str:
-    "`r` as Markdown"
-    bad = [g['gate'] for g in r['gates'] if not g['pass']]
-    lead = '**Ships: yes**, every gate passes.'
-    if bad: lead = f'**Ships: no**, {len(bad)} of {len(r["gates"])} gates fail: {", ".join(bad)}.'
+) -> dict[str, list[str]]:
+    "Heading of each part of the report -> its paragraphs and tables in Markdown"
     parts = {'1. Headline':_headline(r), '2. Per domain':_by_domain(r),
              '3. In-distribution vs OOD (after training)':_in_and_out(r),
              '4. Calibration Transfer (HEADLINE CLAIM)':_transfer_section(r),
@@ -529,8 +526,16 @@ def report(
     if r['per_domain_gates']: parts['Per-domain report'] = _fallback(r)
     if r['baselines']: parts['What training has to beat'] = _baselines(r)
     if r['between']: parts['Beyond the warm-up'] = _legs(r)
-    parts['Notes'] = _notes_section(r)
-    body = [x for k,o in parts.items() for x in (f'## {k}', *o)]
+    return parts | {'Notes':_notes_section(r)}
+
+def report(
+    r: dict,   # What `compare_dicts` computed
+) -> str:
+    "`r` as Markdown"
+    bad = [g['gate'] for g in r['gates'] if not g['pass']]
+    lead = '**Ships: yes**, every gate passes.'
+    if bad: lead = f'**Ships: no**, {len(bad)} of {len(r["gates"])} gates fail: {", ".join(bad)}.'
+    body = [x for k,o in sections(r).items() for x in (f'## {k}', *o)]
     return '\n\n'.join([f'# {r["runs"]["before"]} → {r["runs"]["after"]}', lead, *body])+'\n'
 
 # %% ../nbs/21_compare.ipynb #between
@@ -619,6 +624,12 @@ def _unjudged(a, b):
     return [f'unjudgeable and in no gate: {n[0]} of {len(a)} items before, {n[1]} of {len(b)} after'] if any(n) else []
 
 def _name(run): return f'{run.get("model_id")}' + (f' + {run["adapter_path"]}' if run.get('adapter_path') else '')
+def _model(run):
+    "What the trained run was: model, adapter, and how it was asked"
+    args = (run.get('manifest') or {}).get('args') or {}
+    keys = ('model_id', 'adapter_path', 'preset', 'tier', 'reasoning_mode', 'n_samples', 'seed', 'engine')
+    return {k:run.get(k) for k in keys} | {k:args.get(k) for k in ('hindsight', 'lenient', 'max_new_tokens')}
+
 def _floors(p): return {k:noise_floor(table(c, y)) for k,c,y in (('before', p.c0, p.y0), ('after', p.c1, p.y1))}
 
 # %% ../nbs/21_compare.ipynb #compare-dicts
@@ -637,7 +648,8 @@ def compare_dicts(
     gs = gates(v, w, b)
     ships = all(g['pass'] for g in gs)
     valid,worst = ({k:o[k] for k in ('overall', 'per_domain', 'ood', 'transfer_ratio')} for o in (v, w))
-    r = dict(schema_version=schema_version, runs=dict(before=_name(before), after=_name(after)), ships=ships, gates=gs,
+    r = dict(schema_version=schema_version, runs=dict(before=_name(before), after=_name(after)), model=_model(after),
+             ships=ships, gates=gs,
              **valid, worst=worst, ece_floor=_floors(p), before=_after(before), after=_after(after),
              histogram=text_histogram(pairs(a)[0], pairs(b)[0]), per_domain_gates={} if ships else _domain_gates(v, w),
              baselines=posthoc(p, other_predictors(a, b), **kw) if p.n else [],

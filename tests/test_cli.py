@@ -24,6 +24,20 @@ def test_demo_leaves_everything(road):
         assert (d/o).exists(), o
     assert said['comparison']==str(d/'eval/comparison.md')
 
+def test_demo_leaves_a_model_card(road):
+    "The adapter's README is a card with its numbers, not the library's blank one"
+    d,_ = road
+    card = (d/'run/final_adapters/README.md').read_text('utf-8')
+    r = json.loads((d/'eval/comparison.json').read_text('utf-8'))
+    assert card.startswith('---\n') and 'More Information Needed' not in card and 'model-index' in card
+    assert f'{r["overall"]["brier"]["after"]:.3f}' in card and '4 steps of 16 problems' in card and str(d.parent) not in card
+
+def test_model_card_flag(road, tmp_path):
+    d,_ = road
+    out = run('compare-runs', '--baseline', d/'eval/baseline_full.json', '--after', d/'eval/full_results.json', '--output', tmp_path/'c.md', '--model-card', tmp_path/'deep/card.md', '--n-resamples', 100)
+    assert out.exit_code==0, out.output
+    assert last(out)['model_card']==str(tmp_path/'deep/card.md') and '## Gates' in (tmp_path/'deep/card.md').read_text('utf-8')
+
 def test_demo_does_nothing_twice(road):
     d,_ = road
     out = run('demo', '--workdir', d, '--quick')
