@@ -4,13 +4,14 @@
 
 # %% auto #0
 __all__ = ['targets', 'Example', 'tokenize', 'format_examples', 'sample_answers', 'target_confidence', 'with_confidence',
-           'calibration_examples', 'digit_tokens', 'brier_loss', 'add_lora', 'micro_batch', 'fit', 'warmup_problems',
-           'quick_scores', 'accuracy_watch', 'format_sft', 'calibration_sft']
+           'calibration_examples', 'digit_tokens', 'brier_loss', 'add_lora', 'micro_batch', 'in_fours', 'collate',
+           'fit', 'warmup_problems', 'quick_scores', 'accuracy_watch', 'format_sft', 'calibration_sft']
 
 # %% ../nbs/18_sft.ipynb #imports
 import random, re, time
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from .core import Problem, Record, manifest, progress, rng_for, write_json
@@ -31,14 +32,14 @@ class Example:
 
 # %% ../nbs/18_sft.ipynb #tokens
 def tokenize(tok, ex: Example, prefilled: bool = False) -> dict:
-    "`input_ids` and `labels` of an example; the prompt is −100, and so is the answer if only the confidence is trained"
+    "`input_ids` and `labels` of an example, and how many of them are the prompt; the prompt is −100, and so is the answer if only the confidence is trained"
     ask = tok(render_chat(tok, ex.chat), add_special_tokens=False).input_ids
     text = ex.text.removeprefix('<reasoning>') if prefilled else ex.text
     said = tok(text, add_special_tokens=False).input_ids
     at = 0 if ex.train=='all' else token_at(tok, said, text.index('<confidence>')+len('<confidence>'))
     opening = min(token_at(tok, said, len('<reasoning>')), at) if text.startswith('<reasoning>') else 0
     said = [*said, tok.eos_token_id]
-    out = dict(input_ids=ask+said, labels=[-100]*len(ask)+said[:opening]+[-100]*(at-opening)+said[at:])
+    out = dict(input_ids=ask+said, labels=[-100]*len(ask)+said[:opening]+[-100]*(at-opening)+said[at:], asked=len(ask))
     return out if ex.y is None else out | _brier_part(tok, text, said, out['labels'], ex.y)
 
 def _brier_part(tok, text, said, labels, y):
@@ -129,7 +130,7 @@ def calibration_examples(
 def _example(prob, rec, k, n, rng, kind, abstain_frac, hindsight_frac, anchor, mode):
     "The training text made of one judged answer"
     give_up,tagged = k==0 and rng.random()<abstain_frac, rng.random()<hindsight_frac
-    if give_up: return Example(prompt(prob, mode), '<abstain/>', 'all')
+    if give_up: return Example(prompt(prob, mode, tagged), '<abstain/>', 'all')
     c,r,h = (target_confidence(rec.y, k, n, kind, rng) for _ in range(3))
     text = with_confidence(rec.text if rec.text.lstrip().startswith('<reasoning>') else '<reasoning>'+rec.text, c, r, h if tagged else None)
     return Example(prompt(prob, mode, tagged), text, 'all' if rec.y and anchor else 'confidence', rec.y if kind=='brier' else None)
@@ -163,6 +164,30 @@ def micro_batch(
     "The largest divisor of `total` whose rows fit the token budget; at least 1"
     return max(o for o in range(1, total+1) if total%o==0 and (o==1 or o*longest<=budget))
 
+# %% ../nbs/18_sft.ipynb #batches
+def in_fours(rows: list[dict], rng: random.Random, together: int = 4) -> list[int]:
+    "The indices of `rows` in random order, but for up to `together` rows of one prompt, which stay side by side"
+    groups = defaultdict(list)
+    for i,o in enumerate(rows): groups[tuple(o['input_ids'][:o['asked']])].append(i)
+    for v in groups.values(): rng.shuffle(v)
+    parts = [v[i:i+together] for v in groups.values() for i in range(0, len(v), together)]
+    rng.shuffle(parts)
+    return [i for o in parts for i in o]
+
+def collate(rows: list[dict], pad: int) -> dict:
+    "A batch of `tokenize`d rows: (B, P + keep), prompts padded on the left and answers on the right"
+    import torch
+    p,k = (max(f(o) for o in rows) for f in (lambda o: o['asked'], lambda o: len(o['input_ids'])-o['asked']))
+    def wide(o, key, fill):
+        n = o['asked']
+        xs = o[key] if key else [1]*len(o['input_ids'])
+        return [fill]*(p-n) + list(xs) + [fill]*(k-len(xs)+n)
+    out = {name:torch.tensor([wide(o, key, fill) for o in rows]) for name,key,fill in (('input_ids', 'input_ids', pad), ('labels', 'labels', -100), ('attention_mask', None, 0))}
+    if any('y' in o for o in rows):
+        out['y'] = torch.tensor([float(o.get('y', 0)) for o in rows])
+        out['from_end'] = torch.tensor([o['from_end']+k-len(o['input_ids'])+o['asked'] if 'y' in o else 0 for o in rows])
+    return out | dict(keep=k)
+
 # %% ../nbs/18_sft.ipynb #fit
 def fit(
     model,                 # With a trainable adapter
@@ -178,19 +203,17 @@ def fit(
 ) -> list[dict]:
     "Train the adapter on `examples`; returns the log"
     import torch
-    from transformers import DataCollatorForSeq2Seq, PrinterCallback, TrainingArguments
+    from transformers import PrinterCallback, TrainingArguments
     if not examples: raise ValueError('no training examples: the model gave no answer that could be judged; run "honest format-sft" first')
     small = model.num_parameters()<2e7
     rows = [tokenize(tok, o, is_prefilled(tok)) for o in examples]
-    if any('y' in o for o in rows): rows = [dict(from_end=0, y=0.) | o for o in rows]
-    micro = micro_batch(batch_size, max(len(o['input_ids']) for o in rows), 32768 if small else 4096)
+    micro = micro_batch(batch_size, max(len(o['input_ids'])-o['asked'] for o in rows) + max(o['asked'] for o in rows)//2, 32768 if small else 4096)
     with _scratch() as tmp:
         args = TrainingArguments(tmp, per_device_train_batch_size=micro, gradient_accumulation_steps=batch_size//micro, num_train_epochs=epochs,
             max_steps=max_steps, learning_rate=learning_rate, lr_scheduler_type='linear', warmup_steps=20 if small else 5, seed=seed, logging_steps=5,
             save_strategy='no', report_to='none', disable_tqdm=bool(progress(range(0)).disable), remove_unused_columns=False,
-            train_sampling_strategy='group_by_length' if not small else 'random', bf16=small and best_dtype(model.device.type)==torch.bfloat16, use_cpu=model.device.type=='cpu')
-        trainer = _trainer(tok, brier_weight)(model=model, args=args, train_dataset=rows, callbacks=_watcher(watch) if watch else [],
-                                              data_collator=DataCollatorForSeq2Seq(tok, padding=True, label_pad_token_id=-100))
+            bf16=small and best_dtype(model.device.type)==torch.bfloat16, use_cpu=model.device.type=='cpu')
+        trainer = _trainer(tok, brier_weight)(model=model, args=args, train_dataset=rows, callbacks=_watcher(watch) if watch else [], data_collator=partial(collate, pad=tok.pad_token_id))
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(_lines())
         model.train()
@@ -199,19 +222,26 @@ def fit(
     return trainer.state.log_history
 
 def _trainer(tok, weight):
-    "Trainer class whose loss adds the Brier loss of rows that have it"
-    import torch
+    "Trainer class that reads each prompt of a batch once, and adds the Brier loss of rows that have it"
+    from torch.utils.data import Sampler
     from transformers import Trainer
+    from honest.generate import after_prompts, supported
     digits = digit_tokens(tok, len(tok.decode(tok('0.57', add_special_tokens=False).input_ids[-1:])))
-    class WithBrier(Trainer):
+    class InFours(Sampler):
+        def __init__(self, rows, seed): self.rows,self.rng = rows,rng_for(seed, 'fours')
+        def __len__(self): return len(self.rows)
+        def __iter__(self): return iter(in_fours(self.rows, self.rng))
+    class WarmUp(Trainer):
+        def _get_train_sampler(self, dataset=None): return InFours(self.train_dataset, self.args.seed)
         def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
-            from_end,y = inputs.pop('from_end', None),inputs.pop('y', None)
-            loss,out = super().compute_loss(model, inputs, True, num_items_in_batch)
+            from_end,y,keep = (inputs.pop(k, None) for k in ('from_end', 'y', 'keep'))
+            def read(input_ids, attention_mask, **kw): return after_prompts(model, input_ids, attention_mask, keep, **kw)
+            loss,out = super().compute_loss(read if supported(self.model) else model, inputs, True, num_items_in_batch)
             if y is not None and (on := from_end>0).any():
                 parts = self.args.gradient_accumulation_steps if num_items_in_batch is not None else 1
                 loss = loss + weight*brier_loss(out.logits[on], digits, from_end[on], y[on])/parts
             return (loss, out) if return_outputs else loss
-    return WithBrier
+    return WarmUp
 
 def _scratch():
     import tempfile
