@@ -217,9 +217,11 @@ def full_eval(output='eval/full_results.json', baseline_results: str = None, ood
     return out
 
 def delta(base: dict, after: dict) -> dict:
-    "Differences of the headline metrics, after minus before"
-    m0,m1 = base['metrics'],after['metrics']
-    return {k:m1[k]-m0[k] for k in ('accuracy', 'ece', 'brier', 'auroc', 'format_rate', 'abstain_rate') if isinstance(m0.get(k), (int,float)) and isinstance(m1.get(k), (int,float))}
+    "After minus before: the battery's headline over the `n_paired` items that are valid in both, the rates over all items"
+    runs = [{(k, o['id']):o for k,v in run['in_distribution'].items() if k!='metrics' for o in v['samples']} for run in (base, after)]
+    both = [k for k in runs[0] if all(o.get(k) and o[k]['y'] is not None and o[k]['c'] is not None for o in runs)]
+    a,b = (summarize([o[k] for k in both]) | {k:run['metrics'][k] for k in ('format_rate', 'abstain_rate')} for o,run in zip(runs, (base, after)))
+    return dict(n_paired=len(both)) | {k:b[k]-a[k] for k in ('accuracy', 'ece', 'brier', 'auroc', 'format_rate', 'abstain_rate')}
 
 def brief(run: dict) -> dict:
     "The one-line summary of a result file"
