@@ -5,11 +5,11 @@
 # %% auto #0
 __all__ = ['confidence_start', 'segment_advantages', 'HonestTrainer', 'AdaptiveBetaCallback', 'KLEarlyStopCallback',
            'RewardHealthCallback', 'ConfidenceCollapseCallback', 'SamplesCallback', 'StopSignalCallback',
-           'LineCallback', 'preflight', 'find_checkpoint', 'trl_config', 'reporter', 'build_source', 'build_env',
-           'train_grpo', 'make_trainer']
+           'LineCallback', 'training_memory', 'free_memory', 'preflight', 'find_checkpoint', 'trl_config', 'reporter',
+           'build_source', 'build_env', 'train_grpo', 'make_trainer']
 
 # %% ../nbs/19_grpo.ipynb #imports
-import os, shutil, signal, time
+import math, os, shutil, signal, time
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -26,7 +26,7 @@ from .control import Band
 from .core import append_jsonl, manifest, plain, read_json, write_json
 from .data import get_sampler
 from .env import Curriculum, Env, batch_logs
-from .generate import after_prompts, supported
+from .generate import after_prompts, base_model, supported
 from .mutate import Ceiling, Mutating, mutators
 from .policy import HFPolicy, check_adapter, completes, continued, is_prefilled, last_tags, load_model, load_tokenizer, render_chat, token_at
 from .profiles import find_preset, resolve, tier_of
@@ -268,6 +268,29 @@ class LineCallback(_Guard):
         nums = '  '.join(f'{v} {logs[k]:.3f}' for k,v in _shown.items() if logs.get(k) is not None)
         print(f'step {state.global_step}/{state.max_steps}  {nums}  left {int(left)//60}:{int(left)%60:02d}', flush=True)
 
+# %% ../nbs/19_grpo.ipynb #memory
+def training_memory(
+    model,
+    rows: int,      # Completions of a micro-batch
+    prompts: int,   # Distinct prompts among them; `rows` when prompts are not shared
+    asked: int,     # Tokens of a prompt
+    written: int,   # Tokens of a completion
+    checkpointed: bool = False,
+) -> dict[str, float]:
+    "Estimated GB of a training step: `weights`, `activations`, `logits` and their `total`"
+    m = base_model(model)
+    cfg,size,tokens = m.config.get_text_config(),next(m.parameters()).element_size(),prompts*asked + rows*written
+    layer = (12*cfg.hidden_size + 4*cfg.intermediate_size)*(4 if size==4 else 3)
+    kept = cfg.num_hidden_layers*cfg.hidden_size*size + layer if checkpointed else cfg.num_hidden_layers*layer
+    out = dict(weights=m.get_memory_footprint()/1e9, activations=tokens*kept/1e9, logits=rows*written*cfg.vocab_size*12/1e9)
+    return out | dict(total=sum(out.values()))
+
+def free_memory(device: str) -> float:
+    "GB that are free on `device`; infinite when that cannot be told"
+    if device.startswith('cuda'): return torch.cuda.mem_get_info()[0]/1e9
+    try: return os.sysconf('SC_AVPHYS_PAGES')*os.sysconf('SC_PAGE_SIZE')/1e9
+    except (ValueError, OSError, AttributeError): return math.inf
+
 # %% ../nbs/19_grpo.ipynb #preflight
 def preflight(policy: HFPolicy, env: Env, n: int = 8, copies: int = 4) -> dict:
     "Rates over `n` problems asked `copies` times at temperature 1; `ValueError` with advice when training could not learn"
@@ -277,12 +300,20 @@ def preflight(policy: HFPolicy, env: Env, n: int = 8, copies: int = 4) -> dict:
     pays = [o for o in env.reward(recs) if o is not None]
     tok = policy.tok
     longest = max(len(tok(render_chat(tok, env.ask(o))).input_ids) for o in probs[::copies])
-    out = dict(longest_prompt=longest, logits_gb=round(8*(longest+policy.max_new_tokens)*len(tok)*12/1e9, 2), parse_rate=sum(o.verdict!='malformed' for o in recs)/len(recs), truncated=sum(o.truncated for o in outs)/len(outs),
+    out = dict(longest_prompt=longest, parse_rate=sum(o.verdict!='malformed' for o in recs)/len(recs), truncated=sum(o.truncated for o in outs)/len(outs),
                longest=max(o.tokens for o in outs), limit=policy.max_new_tokens, spread=len(set(pays))>1)
     if out['truncated']==1: raise ValueError(f'every completion is cut off at {policy.max_new_tokens} tokens: raise --max-completion-length')
     if out['parse_rate']==0: raise ValueError('no completion keeps the protocol: warm the model up with "honest calibration-sft" and pass --init-adapter')
     if not out['spread']: raise ValueError('all completions earn the same: raise --temperature, or warm the model up with "honest calibration-sft"')
     return out
+
+def _memory_check(model, st, cfg, longest):
+    "Estimated GB of a step, with a word if they are not there"
+    rows,shared = cfg.per_device_train_batch_size,supported(model) and not cfg.gradient_checkpointing
+    need = training_memory(model, rows, min(rows, st['prompts']) if shared else rows, longest, st['max_completion_length'], cfg.gradient_checkpointing)['total']
+    if need>(free := free_memory(str(model.device))):
+        print(f'a step needs about {need:.1f} GB and {free:.1f} GB are free: lower --prompts, --num-generations or --max-completion-length, or take a --colab-profile')
+    return round(need, 2)
 
 # %% ../nbs/19_grpo.ipynb #resume
 def find_checkpoint(path) -> tuple[str|None, str|None]:
@@ -382,8 +413,9 @@ def train_grpo(
     for o in warn: print(o)
     env = build_env(sampler, replace(pay, hindsight=hindsight_mode), preset, domain_weights, reasoning_mode, hindsight_mode=='legacy', is_prefilled(tok), seed, band, pillars, model_id)
     if not (start or init_adapter): model = add_lora(model, st['lora_r'], st['lora_alpha'], seed)
-    if not (skip_preflight or checkpoint): print('pre-flight', preflight(HFPolicy(model, tok, model_id, None, st['max_completion_length'], 32, env.mode, env.hindsight), env), flush=True)
+    if not (skip_preflight or checkpoint): seen = preflight(HFPolicy(model, tok, model_id, None, st['max_completion_length'], 32, env.mode, env.hindsight), env)
     trainer = make_trainer(model, tok, env, st, output_dir, credit, scale_rewards, seed, reporter(no_wandb), save_steps)
+    if not (skip_preflight or checkpoint): print('pre-flight', seen | dict(memory_gb=_memory_check(model, st, trainer.args, seen['longest_prompt'])), flush=True)
     t0 = time.time()
     trainer.train(resume_from_checkpoint=checkpoint)
     _finish(trainer, output_dir, args | dict(model_id=model_id, init_adapter=start or init_adapter, settings=st), seed)
