@@ -252,14 +252,18 @@ class HFPolicy:
         self.prefilled,self.lock = is_prefilled(self.tok),threading.Lock()
         self.complete,self.eos = completes(self.tok, last_tags(self.mode, self.hindsight)),eos_ids(self.model, self.tok)
 
-    def __call__(self, prompts, temperature=0., seed=0, cancel=None, desc='', tick=None) -> list[Completion]:
-        ids = [self.tok(render_chat(self.tok, o), add_special_tokens=False).input_ids for o in prompts]
-        out = [None]*len(ids)
-        with self.lock:
-            for row in continued(self.model, ids, self.max_new_tokens, self.eos, self.complete, self.batch_size, temperature, seed, cancel):
-                out[row.index] = self._completion(row)
-                if tick: tick(1)
+    def __call__(self, prompts, temperature=0., seed=0, cancel=None, tick=None) -> list[Completion]:
+        out = [None]*len(prompts)
+        for i,o in self.stream(prompts, temperature, seed, cancel):
+            out[i] = o
+            if tick: tick(1)
         return out
+
+    def stream(self, prompts, temperature=0., seed=0, cancel=None):
+        "Yield `(number, completion)` for each of `prompts` as it is done"
+        ids = [self.tok(render_chat(self.tok, o), add_special_tokens=False).input_ids for o in prompts]
+        with self.lock:
+            for row in continued(self.model, ids, self.max_new_tokens, self.eos, self.complete, self.batch_size, temperature, seed, cancel): yield row.index,self._completion(row)
 
     def _completion(self, row):
         ids = row.ids[:-1] if row.done and row.ids[-1] in self.eos else row.ids
