@@ -172,3 +172,10 @@ def test_version():
     v = re.search(r'^version = (.+)$', (root/'settings.ini').read_text(), re.M)[1]
     assert f'"{v}"' in (root/'honest/__init__.py').read_text()
     assert f'## {v}' in (root/'CHANGELOG.md').read_text()
+
+@each_notebook
+def test_figures_have_captions(nb):
+    "A cell that shows a picture says what is to be seen on it"
+    for c in cells(nb):
+        pictures = [o for o in c.get('outputs', []) if {'image/png', 'image/svg+xml'} & set(o.get('data', {}))]
+        assert not pictures or re.search(r'^#\| fig-cap: "\S', text(c), re.M), f'{c["id"]}: a picture without #| fig-cap'
