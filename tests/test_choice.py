@@ -16,11 +16,11 @@ def problems(draw):
     labels = list(labels[:len(options)])
     return ask('x', 'demo', 'Which?', labels, options, draw(st.sampled_from(labels)))
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(problems(), st.text(max_size=80))
 def test_never_raises(p, s): assert verify(p, s).right in (True, False)
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(problems())
 def test_labels_decide(p):
     "The gold label is right in every spelling, and every other label wrong"
@@ -33,9 +33,9 @@ def test_names_one_option(s): assert verify(ask('x', 'demo', 'Which?', 'AB', ['f
 
 @pytest.mark.parametrize('s', [' '*9000, '('*9000, '*'*9000, 'A'+' '*9000+'x', '$'*9000, 'the answer is '*700, '[('*4000, 'a (' * 3000])
 def test_long_answers_cost_little(s):
-    p,t = ask('x', 'demo', 'Which?', 'AB', ['fig '*900, 'stone'], 'A'),time.perf_counter()
+    p,t = ask('x', 'demo', 'Which?', 'AB', ['fig '*900, 'stone'], 'A'),time.thread_time()
     verify(p, s)
-    assert time.perf_counter()-t < 1
+    assert time.thread_time()-t < 1
 
 @pytest.mark.parametrize('o', [None, 'B', {}, {'label':'B'}, {'label':'B', 'labels':['A'], 'options':['x']}, {'label':'A', 'labels':['A'], 'options':[3]}, ['A'], 7])
 def test_gold_that_cannot_be_read(o): assert verify(Problem('x', 'demo', 1, 'Which?', o, 'choice'), 'A').right is None

