@@ -9,9 +9,6 @@ from honest.audit import NotVerified, audit_hindsight, audit_text, curves, no_re
 from honest.compare import stub_run
 from honest.core import read_json, write_json, write_jsonl
 
-settings.register_profile('busy', deadline=None)
-settings.load_profile('busy')
-
 def state(hindsight=None, n=40, key='rewards/hindsight/mean', **more):
     "A trainer's log; `hindsight(i)` is the channel at step `i`"
     return dict(log_history=[{'step':i, 'loss':1/i, 'rewards/calibration/mean':.8, **({} if hindsight is None else {key:hindsight(i)}), **more} for i in range(1, n+1)])

@@ -1,18 +1,13 @@
 "Programs as answers: adapters, comparison, generator, and gold that stays out of the program's reach."
-import json, warnings
+import json
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from honest.core import Problem, Skip
-from honest.tasks import code, sandbox
+from honest.tasks import code
 from honest.tasks.code import from_apps, from_mbpp, generate, same_output, source, verify
 
-@pytest.fixture(scope='module', autouse=True)
-def ended():
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore')
-        yield
-    sandbox.close_servers()
+pytestmark = pytest.mark.usefixtures('servers_end')
 
 def asserts(*tests, setup='', **kw): return Problem('a', 'code', 1, '', dict(kind='asserts', setup=setup, tests=list(tests), **kw), 'code')
 def stdin(**io): return Problem('s', 'code', 1, '', dict(kind='stdin', inputs=list(io), outputs=list(io.values())), 'code')
@@ -119,6 +114,6 @@ def test_generate():
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_same_output_never_raises(a, b): assert same_output(a, a) and isinstance(same_output(a, b), bool)
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.one_of(st.none(), st.integers(), st.binary(max_size=5), st.text(max_size=30), st.lists(st.text(max_size=3), max_size=2)))
 def test_verify_never_raises(answer): assert verify(stdin(**{'1':'2'}), answer, timeout=5).right in (None, False)

@@ -14,7 +14,7 @@ from honest.tasks import choice
 good = render('6 times 7', '42', .83)
 end = '</confidence>'
 cut = good.removesuffix(end)
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=60)
 
 def chat(text): return [dict(role='user', content=str(text))]
 def chats(n): return [chat(i) for i in range(n)]

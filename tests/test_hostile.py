@@ -1,5 +1,5 @@
 "Attacks that once worked: a forged verdict, a hedged answer, an invented confidence, state left behind."
-import time, warnings
+import time
 import pytest
 
 from honest.core import Problem, read_jsonl, write_jsonl
@@ -10,12 +10,7 @@ from honest.tasks.code import verify as run_code
 from honest.tasks.math import verify
 from honest.tasks.sandbox import run
 
-@pytest.fixture(scope='module', autouse=True)
-def ended():
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore')
-        yield
-    sandbox.close_servers()
+pytestmark = pytest.mark.usefixtures('servers_end')
 
 frames = ('import sys, os\nfr = sys._getframe()\nwhile fr:\n job = fr.f_locals.get("job") or globals().get("job")\n'
           ' say = fr.f_locals.get("say") or globals().get("say")\n fr = fr.f_back\n')

@@ -22,7 +22,7 @@ def rows_of(p, where):
 
 # Puzzles
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**9), st.integers(0, 10**6), st.integers(1, 8), splits)
 def test_generated(seed, i, d, split):
     "Same arguments, same puzzle; one solution; every clue needed; the English says the clues; the gold passes"
@@ -36,7 +36,7 @@ def test_generated(seed, i, d, split):
     for c in cs: assert len(solutions(fs, [o for o in cs if o!=c]))==2
     assert verify(p, answer(p)).right is True
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**9), st.integers(0, 10**6), st.integers(2, 8), splits, st.sampled_from(['line', 'short']))
 def test_orders(seed, i, n, split, style):
     p = order_puzzle(seed, i, n, split, style=style, kinds=['left', 'just_left', 'at', 'not_at', 'next', 'between',
@@ -53,7 +53,7 @@ def test_orders(seed, i, n, split, style):
     bad[a],bad[b] = bad[b],bad[a]
     for s in (' '.join(bad), ''.join(bad), ', '.join(bad[:-1])): assert verify(p, s).right is False
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.integers(0, 10**6), st.integers(1, 5), st.randoms(use_true_random=False))
 def test_swapping_two_cells_is_wrong(i, d, rng):
     p = generate(7, i, d)
@@ -98,7 +98,7 @@ def test_streams():
     tr,te = ({frozenset(map(json.dumps, p.meta['clues'])) for p in ps} for ps in short)
     assert not tr & te
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.sampled_from([*relations]), st.integers(3, 8), st.integers(2, 6), st.randoms(use_true_random=False))
 def test_what_is_said_is_heard(kind, n, m, rng):
     "Every wording reads back as the clue it says, up to the order of a symmetric clue"
@@ -279,7 +279,7 @@ junk = st.one_of(st.text(max_size=200), st.text(alphabet='House123:,|[]{}"\n \t-
                               'House 1', '1', 'Name', 'Drink', 'rows', 'header', 'solution', '']), o, max_size=4)),
                               max_leaves=12).map(json.dumps))
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(junk)
 @example('{"header": 3, "rows": [1]}')
 @example('{"header": [[1]], "rows": [[{}]]}')
@@ -287,7 +287,7 @@ def test_junk_never_raises(s):
     assert verify(prob, s).right is False and verify(line, s).right in (True, False) and verify(people,
         s).right is False
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.one_of(st.none(), st.integers(), st.text(), st.lists(st.text()),
     st.fixed_dictionaries({'header':st.lists(st.text(max_size=3)) | st.none(),
     'rows':st.lists(st.lists(st.text(max_size=3)) | st.integers())}),
@@ -314,9 +314,9 @@ def test_long_answers_cost_little(s):
     for n in (19_999, 10**6):
         for o in (s*(n//len(s)), 'House'+s*(n//len(s)-5)+'x', json.dumps({'#'+' '*(n-20)+'x':s}),
             'B'+s*(n//len(s)-2)+'x', '```'+s*(n//len(s)-6)+'```'):
-            t = time.perf_counter()
+            t = time.thread_time()
             assert verify(prob, o).right is False and verify(line, o).right is False
-            assert time.perf_counter()-t < 1
+            assert time.thread_time()-t < 1
 
 # ZebraLogicBench
 

@@ -214,7 +214,7 @@ pieces = [r'\frac', '{', '}', '1', '2', 'x', r'\sqrt', '^', '(', ')', ',', r'\pi
 text = st.one_of(st.text(max_size=60), st.text('0123456789+-*/^(){}[]\\,.xyi %$!_=<>|&', max_size=40),
                  st.lists(st.sampled_from(pieces), max_size=20).map(''.join))
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(text, text)
 def test_never_raises(gold, answer):
     out = verify(Problem('p', 'math', 1, '', gold, 'math'), answer)
@@ -228,13 +228,13 @@ several = st.lists(numbers, min_size=2, max_size=4).map(', '.join)
 golds = st.one_of(numbers, several, several.map('({})'.format), several.map(r'\{{{}\}}'.format),
                   st.tuples(numbers, numbers).map(lambda o: f'{o[0]} x^2 - ({o[1]}) y'))
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(golds)
 def test_gold_is_itself(gold):
     for o in (gold, f'${gold}$', rf'\boxed{{{gold}}}', f'**{gold}**', f' {gold} .', gold.replace(' ', '')):
         assert judged(gold, o) is True, o
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(numbers, numbers, numbers, st.sampled_from(['+1', '+10^{-9}', r'\cdot 1.0000001+10^{-12}', '-1/7']))
 def test_near_miss(a, b, c, change):
     near = f'({a}){change}'
@@ -271,7 +271,7 @@ def test_no_evaluation_in_the_module():
     for o in (r'(?<!\w)eval\(', 'sympify', 'parse_expr', r'(?<!\w)exec\(', 'ExprExtractionConfig'):
         assert not re.search(o, source)
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(1, 8), st.sampled_from(['train', 'test']))
 def test_generated(seed, i, difficulty, split):
     p = generate(seed, i, difficulty, split)

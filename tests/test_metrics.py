@@ -12,7 +12,7 @@ items = st.lists(st.tuples(st.one_of(st.floats(0, 1), st.integers(0, 10).map(lam
 
 def split(xs): return np.array([c for c,_ in xs]),np.array([float(y) for _,y in xs])
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(items)
 def test_bounds_and_reasons(xs):
     b = battery(*split(xs))
@@ -24,7 +24,7 @@ def test_bounds_and_reasons(xs):
     assert b['brier']==pytest.approx(b['reliability']-b['resolution']+b['uncertainty'], abs=1e-9)
     assert b['e_aurc']>=-1e-9
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(items, st.randoms(use_true_random=False))
 def test_row_order_does_not_matter(xs, rnd):
     ys = list(xs)
@@ -32,7 +32,7 @@ def test_row_order_does_not_matter(xs, rnd):
     a,b = battery(*split(xs)),battery(*split(ys))
     for k in m.metrics: assert a[k]==pytest.approx(b[k], abs=1e-9, nan_ok=True), k
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(items)
 def test_scikit_learn_agrees(xs):
     c,y = split(xs)
@@ -43,7 +43,7 @@ def test_scikit_learn_agrees(xs):
         assert m.auroc(t)==pytest.approx(roc_auc_score(y, c), abs=1e-9)
         assert m.auprc(t)==pytest.approx(average_precision_score(y, c), abs=1e-9)
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.floats(0, 1), st.lists(st.booleans(), min_size=1, max_size=40))
 def test_constant_scores_its_gap(p, ys):
     b,gap = battery([p]*len(ys), ys),abs(p-np.mean(ys))
@@ -159,7 +159,7 @@ def slow_aurc(c, y):
     e = np.array([1-y[c==v].mean() for v in c[order]])
     return (np.cumsum(e)/np.arange(1, len(c)+1)).mean()
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(items)
 def test_brute_force_agrees(xs):
     c,y = split(xs)
@@ -178,7 +178,7 @@ verdicts = st.sampled_from('right wrong unjudgeable malformed abstained'.split()
 unit = st.one_of(st.none(), st.floats(0, 1))
 some_samples = st.lists(st.fixed_dictionaries(dict(verdict=verdicts, c=unit, r=unit, h=unit, truncated=st.booleans())), max_size=25)
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(some_samples)
 def test_summarize_never_fails_and_leaves_no_way_out(samples):
     s = summarize(samples)

@@ -14,7 +14,7 @@ domains = ('math', 'code', 'logic')
 coords = dict(domain=st.sampled_from((*domains, *slices)), d=st.integers(1, 5), seed=st.integers(0, 10**6), i=st.integers(0, 10**6),
               split=st.sampled_from(('train', 'test')))
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(**coords)
 def test_problem(domain, d, seed, i, split):
     "Item `i` is a function of `(seed, i)`, stays in its split, and is asked and answered within the tokenizer's words"
@@ -68,7 +68,7 @@ def shape_of(q):
     if q.startswith('not a'): return 'nano_multiple'
     return first or ('math' if q[0].isdigit() else 'logic')
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.text(max_size=60))
 def test_tokenizer_round_trip(text):
     "Printable ASCII comes back as it was, anything else becomes unknown, nothing raises"

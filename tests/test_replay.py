@@ -13,8 +13,6 @@ from honest.protocol import render
 from honest.replay import Replay, entropy, group_error, importance, pick, top_share, whole
 from honest.tasks import choice
 
-settings.register_profile('busy', deadline=None)
-settings.load_profile('busy')
 floats = st.floats(0, 1e300, allow_subnormal=True)
 probs = [choice.generate(1, i, d) for d in range(1, 6) for i in range(12)]
 

@@ -1,5 +1,5 @@
 "Hostile programs: each gets the verdict it deserves, and leaves nothing behind."
-import os, resource, sys, tempfile, threading, warnings
+import os, resource, sys, tempfile, threading
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
@@ -72,13 +72,7 @@ isclose = {'right': ('def f(x): return 2.*x', True), 'object': ('class Y(float):
 cases = [pytest.param(p, *v, id=f'{p.id}-{k}') for p,table in ((calls, asserts), (words, stdin), (close, isclose)) for k,v in table.items()]
 
 
-@pytest.fixture(scope='module', autouse=True)
-def ended():
-    "The tests run without warnings about missing protection, and end their servers"
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore')
-        yield
-    sandbox.close_servers()
+pytestmark = pytest.mark.usefixtures('servers_end')
 
 def family(pid=None):
     "Process ids of all descendants"
@@ -210,7 +204,7 @@ def test_canon_is_equality(a, b):
 @given(st.integers(-10**30, 10**30), st.sampled_from([float, Decimal, Fraction, complex, int]))
 def test_canon_numbers(n, kind): assert canon(kind(n))==canon(int(kind(n).real))
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.text(max_size=60))
 def test_never_raises(text):
     "No text is too strange for a verdict"

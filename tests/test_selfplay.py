@@ -13,8 +13,6 @@ from honest.replay import Replay, entropy
 from honest.selfplay import Arm, SelfPlay, arms_of, estimates, generators, policy, proposer_pay, with_floor
 from honest.tasks import choice
 
-settings.register_profile('busy', deadline=None)
-settings.load_profile('busy')
 bank = [choice.generate(3, i, d) for d in range(1, 6) for i in range(6)]
 
 def toy(domain): return lambda seed, i, k: Problem(f'{domain}-{k}-{seed%997}-{i}', domain, k, f'{domain} {k} {i}', '1', 'math')
