@@ -9,6 +9,7 @@ VENV  ?= venv
 TORCH ?= torch
 NB    ?=
 FLAGS ?=
+NAMES ?=
 TRAINER_STATE ?=
 OUT   ?=
 LABEL ?=
@@ -33,7 +34,8 @@ help:
 	@echo 'make check        notebooks clean, modules in sync with them'
 	@echo 'make run [NB=nbs/08_metrics.ipynb] [FLAGS=slow]   run notebooks and keep their outputs'
 	@echo 'make hooks        git hooks: clean notebooks, refuse a commit that is out of sync'
-	@echo 'make bench        measure, and write docs_src/benchmarks.md'
+	@echo 'make bench [NAMES="generation training"]   measure, and write docs_src/benchmarks.md (to stdout if only some)'
+	@echo '                  HONEST_BENCH_MODEL=MODEL [HONEST_BENCH_ADAPTER=folder] measures that model too'
 	@echo 'make notebooks [NB=nbs/08_metrics.ipynb]   run every notebook top to bottom in a plain Jupyter kernel'
 
 $(runtime): settings.ini setup.py constraints.txt
@@ -90,7 +92,7 @@ hooks: $(dev)
 	hook=$$(git rev-parse --git-path hooks/pre-commit) && printf '#!/bin/sh\nexec make -s check VENV=%s\n' '$(abspath $(VENV))' > "$$hook" && chmod +x "$$hook"
 
 bench: $(dev)
-	python docs_src/bench.py
+	python docs_src/bench.py $(NAMES)
 
 notebooks: $(dev)
 	python docs_src/notebooks.py $(if $(NB),--path '$(NB)') $(if $(FLAGS),--flags '$(FLAGS)')

@@ -304,7 +304,7 @@ def generation(s):
     return [('prompts a run', s.prompts, f'{s.batch} at once'), ('tokens a prompt', mean(asks), 'on average'), ('tokens a completion', mean(texts['engine']), f'on average, {s.new} at most'),
             ('engine', spread([s.prompts/o for o in took['engine']]), 'prompts/s'), ('against a plain loop, same batch size', ratio('given'), '×'),
             ('against the same, sorted by length', ratio('sorted'), '×'), ('against a plain loop, one by one', ratio('single'), '×'),
-            *(compared(s, name, asks, texts[a], texts[b]) for name,a,b in (('engine, plain loop', 'engine', 'given'), ('plain loop, sorted', 'given', 'sorted'), 
+            *(compared(s, name, asks, texts[a], texts[b]) for name,a,b in (('engine, plain loop', 'engine', 'given'), ('plain loop, sorted', 'given', 'sorted'),
                                                                         ('engine, one by one', 'engine', 'single'), ('plain loop, one by one', 'given', 'single')))]
 
 def harness(s, problems):
@@ -386,10 +386,10 @@ def trained(trainer):
     for key,o,name in (('generation', trainer, '_generate'), ('scoring', trainer, '_calculate_rewards'), ('drawing', trainer, '_draw'), ('callbacks', trainer.callback_handler, 'call_event')):
         if hasattr(o, name): timed(spent, key, o, name)
     trainer.args.save_strategy = 'no'
-    all = once(trainer.train)
-    spent['update'] = all-spent['generation']-spent['scoring']-spent['drawing']-spent['callbacks']
-    length = [o['completions/mean_length'] for o in trainer.state.log_history if 'completions/mean_length' in o]
-    return {k:v/trainer.state.max_steps for k,v in (spent|dict(all=all)).items()} | dict(length=sum(length)/len(length))
+    whole = once(trainer.train)
+    spent = dict(spent, whole=whole, update=whole-sum(spent.values()))
+    length = next(o['completions/mean_length'] for o in trainer.state.log_history if 'completions/mean_length' in o)
+    return {k:v/trainer.state.max_steps for k,v in spent.items()} | dict(length=length)
 
 def stepped(s, seed, **kw):
     "What steps of both trainers take, on the same problems"
@@ -405,9 +405,9 @@ def training(s):
     ours,bare = zip(*(stepped(s, r) for r in range(runs)))
     def of(xs, k): return [o[k] for o in xs]
     def mid(xs, k): return median(of(xs, k))
-    own = [(o['scoring']+o['drawing']+o['callbacks'])/o['all']*100 for o in ours]
-    return [('completions a step', st['prompts']*st['num_generations'], f'{st["num_generations"]} a problem'), ('HONEST', spread(of(ours, 'all')), 's a step'), ('TRL', spread(of(bare, 'all')), 's a step'),
-            ('HONEST against TRL', ratios(of(ours, 'all'), of(bare, 'all')), '×, less is better'),
+    own = [(o['scoring']+o['drawing']+o['callbacks'])/o['whole']*100 for o in ours]
+    return [('completions a step', st['prompts']*st['num_generations'], f'{st["num_generations"]} a problem'), ('HONEST', spread(of(ours, 'whole')), 's a step'), ('TRL', spread(of(bare, 'whole')), 's a step'),
+            ('HONEST against TRL', ratios(of(ours, 'whole'), of(bare, 'whole')), '×, less is better'),
             *((f'{k}: {name}', mid(xs, k), 's a step') for k in ('generation', 'scoring', 'update') for name,xs in (('HONEST', ours), ('TRL', bare))),
             *((f'tokens a completion: {name}', mid(xs, 'length'), 'on average') for name,xs in (('HONEST', ours), ('TRL', bare))), ("HONEST's own parts", spread(own), '% of its step')]
 
@@ -509,6 +509,7 @@ def main(names):
         try:
             with contextlib.redirect_stdout(sys.stderr): rows = f()
             out += [f'## {title}', why, show(rows)]
+            print(out[-1], file=sys.stderr, flush=True)
         except ImportError as e:
             skipped.append(title)
             print(f'SKIPPED {title}: {e}', file=sys.stderr)
