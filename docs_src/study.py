@@ -5,6 +5,7 @@
     python docs_src/study.py training --table        # only the table
 """
 import argparse, time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -28,16 +29,16 @@ training = {
     'tokenised Brier targets, warm-up only': dict(sft=dict(target='brier'), grpo=None),
     'unanchored warm-up, only': dict(sft=dict(anchor=False), grpo=None),
 }
-smc,cpr,gss = dict(smc={}),dict(replay={}),dict(self_play={})
+smc,cpr,gss,tagged = dict(smc={}),dict(replay={}),dict(self_play={}),dict(hindsight_frac=.5)
 pillars = {
     'vanilla': dict(),
-    'HCR legacy': dict(grpo=dict(hindsight_mode='legacy')),
+    'HCR legacy': dict(sft=tagged, grpo=dict(hindsight_mode='legacy')),
     'CPR': dict(grpo=dict(pillars=cpr)),
     'SMC': dict(grpo=dict(pillars=smc)),
     'GSS': dict(grpo=dict(pillars=gss)),
-    'HCR + SMC': dict(grpo=dict(hindsight_mode='legacy', pillars=smc)),
-    'HCR + CPR + SMC': dict(grpo=dict(hindsight_mode='legacy', pillars=smc|cpr)),
-    'all four': dict(grpo=dict(hindsight_mode='legacy', pillars=smc|cpr|gss)),
+    'HCR + SMC': dict(sft=tagged, grpo=dict(hindsight_mode='legacy', pillars=smc)),
+    'HCR + CPR + SMC': dict(sft=tagged, grpo=dict(hindsight_mode='legacy', pillars=smc|cpr)),
+    'all four': dict(sft=tagged, grpo=dict(hindsight_mode='legacy', pillars=smc|cpr|gss)),
 }
 
 def warm_up(home, seed, sft):
@@ -95,23 +96,40 @@ def against(base, runs, n=400, seed=42):
         out[name] = dict(value=round(float(point), 4), delta=round(float(point-f(*b)), 4), lo=round(float(lo), 4), hi=round(float(hi), 4))
     return out
 
+def mean_pay(run):
+    "What an in-distribution item earns on average under the default weights, in greedy decoding"
+    from honest.core import Record
+    from honest.rewards import Pay, total
+    pays = [total(Record(o['id'], o['domain'], o['difficulty'], o['cluster'], o['verdict'], c=o['c']), Pay()) for k,v in run['in_distribution'].items() if k!='metrics' for o in v['samples']]
+    return float(np.mean([o for o in pays if o is not None]))
+
+about_ood = ('Calibration transfer ratio', 'Δ ECE on ≥2 OOD slices')
+
+def failed_gates(home, file):
+    "Names of the in-distribution gates that a result fails against the untrained model, by `honest compare-runs`"
+    from honest.compare import compare_runs
+    out = home/f'gates-{file.stem}.json'
+    if not out.exists(): write_json(out, compare_runs(str(home/'untrained.json'), str(file), str(home/f'gates-{file.stem}.md'))['failed_gates'])
+    return [o for o in read_json(out) if o not in about_ood]
+
 def rows(home, arms, seeds):
     "One row an arm with finished jobs: in-distribution and OOD against the untrained model"
     near,far = items(evaluated(home, 'untrained', None))
-    out = {}
+    out = {'untrained':dict(pay=mean_pay(evaluated(home, 'untrained', None)))}
     for arm in progress(arms, 'table'):
-        files = [home/(f'{s}-' + ''.join(o if o.isalnum() else '_' for o in arm)+'.json') for s in range(1, seeds+1)]
-        done = [read_json(o) for o in files if o.exists()]
+        files = [o for s in range(1, seeds+1) if (o := home/(f'{s}-' + ''.join(o if o.isalnum() else '_' for o in arm)+'.json')).exists()]
+        done = [read_json(o) for o in files]
         if not done: continue
-        parts = [items(o) for o in done]
-        out[arm] = dict(seeds=len(done), in_distribution=against(near, [o[0] for o in parts]), ood=against(far, [o[1] for o in parts]),
+        paid = [mean_pay(o) for o in done]
+        parts,failed = [items(o) for o in done],[failed_gates(home, o) for o in files]
+        out[arm] = dict(gates=sum(not o for o in failed), failed=dict(Counter(g for o in failed for g in o)), pay=[round(o, 4) for o in paid], seeds=len(done), in_distribution=against(near, [o[0] for o in parts]), ood=against(far, [o[1] for o in parts]),
                         format_rate=round(float(np.mean([o['overall']['format_rate'] for o in done])), 4), abstain={d:round(float(np.mean([o['per_difficulty'][d]['abstain_rate'] for o in done])), 4) for d in '15'})
     return out
 
 def markdown(out):
     cell = lambda o: f'{o["delta"]:+.3f} [{o["lo"]:+.3f}, {o["hi"]:+.3f}]'
-    head = '| arm | seeds | ΔBrier | ΔECE | ΔAUROC | Δaccuracy | OOD ΔBrier | OOD Δaccuracy |\n|---|---|---|---|---|---|---|---|'
-    return '\n'.join([head, *(f'| {k} | {o["seeds"]} | ' + ' | '.join(cell(o['in_distribution'][m]) for m in ('brier', 'ece', 'auroc', 'accuracy')) + f' | {cell(o["ood"]["brier"])} | {cell(o["ood"]["accuracy"])} |' for k,o in out.items())])+'\n'
+    head = f'Mean pay of an item before training: {out["untrained"]["pay"]:.3f}\n\n| arm | gates | pay | ΔBrier | ΔECE | ΔAUROC | Δaccuracy | abstains at 1, 5 | OOD ΔBrier | OOD Δaccuracy |\n|---|---|---|---|---|---|---|---|---|---|'
+    return '\n'.join([head, *(f'| {k} | {o["gates"]} of {o["seeds"]} | {np.mean(o["pay"]):.3f} | ' + ' | '.join(cell(o['in_distribution'][m]) for m in ('brier', 'ece', 'auroc', 'accuracy')) + f' | {o["abstain"]["1"]:.2f}, {o["abstain"]["5"]:.2f} | {cell(o["ood"]["brier"])} | {cell(o["ood"]["accuracy"])} |' for k,o in out.items() if k!='untrained')])+'\n'
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -13,7 +13,7 @@ _sft = dict(n_examples=1500, epochs=2, max_difficulty=2, hindsight_frac=.5, samp
 _grpo = dict(max_steps=250, num_generations=16, prompts=8, max_completion_length=512, learning_rate=1e-5, beta=.02, temperature=1.,
              lora_r=16, lora_alpha=32)
 tiers = {
-    'nano':   dict(sft=_sft | dict(n_examples=9600, epochs=3, max_difficulty=5, learning_rate=1e-3, batch_size=128, samples=8, abstain_frac=.5),
+    'nano':   dict(sft=_sft | dict(n_examples=9600, epochs=3, max_difficulty=5, learning_rate=1e-3, batch_size=128, samples=4, hindsight_frac=0., abstain_frac=.4),
                    grpo=_grpo | dict(max_steps=60, prompts=16, max_completion_length=64, learning_rate=3e-4),
                    samples=100, max_new_tokens=64),
     'tiny':   dict(sft=_sft, grpo=_grpo, samples=100, max_new_tokens=512),
