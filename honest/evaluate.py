@@ -20,7 +20,7 @@ from .metrics import summarize
 from .nano import slices as nano_slices
 from .policy import StubPolicy, resolve_model
 from .profiles import find_preset, presets, tiers, tier_of
-from .protocol import prompt, system_prompt
+from .protocol import check_mode, prompt, system_prompt
 
 # %% ../nbs/20_evaluate.ipynb #seeds
 default_seeds = dict(schema_version=1, items=42, generation=0, bootstrap=42)
@@ -172,6 +172,7 @@ def evaluate(
 ) -> dict:
     "Evaluate one model on held-out items and OOD slices; writes `output` and returns it"
     args,t0 = {k:v for k,v in locals().items() if k not in ('api_key', 'baseline')},time.time()
+    check_mode(reasoning_mode)
     preset = find_preset(model_preset, model_id)
     model_id = model_id or (preset and preset.model_id) or ('stub' if dry_run else None)
     if not model_id: raise ValueError('which model? give --model-id or --model-preset')
