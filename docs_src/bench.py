@@ -213,7 +213,7 @@ def item(i, split='test'):
 def subject(name, model_id, adapter, problem, prompts, batch, new, items, grpo, tier, times):
     "A `Subject` whose sizes the environment may change"
     prompts,batch,new,items = (setting(k, v) for k,v in dict(PROMPTS=prompts, BATCH=batch, NEW=new, ITEMS=items).items())
-    return Subject(name, model_id, adapter, problem, prompts, batch, new, items, grpo | dict(max_steps=setting('STEPS', 2), max_completion_length=new), tier, times)
+    return Subject(name, model_id, adapter, problem, prompts, batch, new, items, grpo | dict(max_steps=setting('STEPS', 1), max_completion_length=new), tier, times)
 
 def subjects():
     "The embedded model, and the one that the environment names"
@@ -358,6 +358,7 @@ def bare_trainer(s, st, seed, out, problems):
     from honest.judge import judge_all
     from honest.protocol import prompt
     from honest.rewards import Pay, total
+    from honest.sft import micro_batch
     from transformers import PrinterCallback
     from trl import GRPOTrainer
     p,pay,model = policy_of(s),Pay(),trainable(s)
@@ -367,6 +368,8 @@ def bare_trainer(s, st, seed, out, problems):
         return [total(o, pay) for o in judge_all([problems[i] for i in at], texts, prefilled=p.prefilled)]
     rows = Dataset.from_list([dict(prompt=prompt(o), at=i) for i,o in enumerate(problems)])
     args = trl_config(st, out, seed, 'none', 'none', s.tier=='nano', model.device.type, 50)
+    args.per_device_train_batch_size = micro_batch(args.generation_batch_size, max(map(len, read(s, problems)[1]))+st['max_completion_length'], 65536 if s.tier=='nano' else 8192)
+    args.gradient_accumulation_steps = args.steps_per_generation = args.generation_batch_size//args.per_device_train_batch_size
     trainer = GRPOTrainer(model=model, reward_funcs=reward, args=args, train_dataset=rows, processing_class=p.tok)
     trainer.remove_callback(PrinterCallback)
     return trainer
@@ -381,12 +384,18 @@ def timed(spent, key, o, name):
     setattr(o, name, g)
 
 def trained(trainer):
-    "Seconds a step, in all and by part; `own` is what HONEST adds: drawing, scoring and callbacks"
-    spent = Counter()
+    "Seconds a step, in all and by part: from the first step's begin to the last one's end"
+    spent,first,last,event = Counter(),{},{},trainer.callback_handler.call_event
+    def hear(name, *a, **kw):
+        first.setdefault(name, perf_counter())
+        try: return event(name, *a, **kw)
+        finally: last[name] = perf_counter()
+    trainer.callback_handler.call_event = hear
     for key,o,name in (('generation', trainer, '_generate'), ('scoring', trainer, '_calculate_rewards'), ('drawing', trainer, '_draw'), ('callbacks', trainer.callback_handler, 'call_event')):
         if hasattr(o, name): timed(spent, key, o, name)
     trainer.args.save_strategy = 'no'
-    whole = once(trainer.train)
+    trainer.train()
+    whole = last['on_step_end']-first['on_step_begin']
     spent = dict(spent, whole=whole, update=whole-sum(spent.values()))
     length = next(o['completions/mean_length'] for o in trainer.state.log_history if 'completions/mean_length' in o)
     return {k:v/trainer.state.max_steps for k,v in spent.items()} | dict(length=length)
@@ -397,8 +406,8 @@ def stepped(s, seed, **kw):
     trainer,problems = honest_trainer(s, st, seed, 'run')
     return trained(trainer),trained(bare_trainer(s, st, seed, 'run', problems))
 
-@each('Training', 'A GRPO step of HONEST\'s trainer and of TRL\'s own `GRPOTrainer` with the same model, adapter, settings and problems, the same pay as one plain reward function, and completions that end at the '
-      'end-of-sequence token. Both take turns. HONEST\'s own parts are judging, pay, curriculum, drawing and all callbacks.')
+@each('Training', 'A GRPO step of HONEST\'s trainer and of TRL\'s own `GRPOTrainer` with the same model, adapter, settings and problems, the same pay as one plain reward function, completions that end at the '
+      'end-of-sequence token, and micro-batches of as many tokens. Both take turns. HONEST\'s own parts are judging, pay, curriculum, drawing and all callbacks.')
 def training(s):
     st = train_settings(s)
     stepped(s, 0, prompts=2, num_generations=2, max_steps=1, max_completion_length=8)
