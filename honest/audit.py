@@ -166,7 +166,9 @@ def _check(name, value, want, ok, note=''):
 def _hindsight_checks(full, rows):
     m = ((full or {}).get('in_distribution') or {}).get('metrics') or {}
     c,h = m.get('mean_calibration_error'),m.get('mean_hindsight_error')
-    note = '' if full else 'give --full-results'
+    asked = ((full or {}).get('manifest') or {}).get('args') or {}
+    blind = asked and not asked.get('hindsight') and asked.get('reasoning_mode')!='refined'
+    note = 'give --full-results' if not full else 'the evaluation did not ask for it: full-eval --hindsight, or --reasoning-mode refined' if blind else ''
     out = [_check('hindsight_rate', m.get('hindsight_rate'), '>= 0.30', lambda v: v>=.3, note),
            _check('mean_hindsight_error', h, f'< mean_calibration_error {c}', lambda v: c is not None and v<c)]
     if rows is not None and names(rows, _hindsight):
@@ -183,10 +185,10 @@ def _replay_checks(s):
 
 def _smc_checks(s):
     doms = {k:v for k,v in s.items() if isinstance(v, dict) and 'max_unlocked_difficulty' in v}
-    highs,notes = ({k:v.get(o) for k,v in doms.items()} for o in ('max_unlocked_difficulty', 'episodes_at_max'))
-    out = [_check(f'{k}: max_unlocked', v, '1 to 8', lambda o: 1<=o<=8, f'episodes_at_max = {notes[k]}')
-           for k,v in highs.items()]
-    return out+[_check('highest max_unlocked', max(highs.values(), default=None), '> 5 in some domain', lambda o: o>5)]
+    out = [_check(f'{k}: max_unlocked', v['max_unlocked_difficulty'], f'{v.get("base", 5)} to 8', lambda o: v.get('base', 5)<=o<=8,
+                  f'episodes_at_max = {v.get("episodes_at_max")}') for k,v in doms.items()]
+    up = [k for k,v in doms.items() if (v['max_unlocked_difficulty'] or 0)>v.get('base', 5)]
+    return out+[_check('domains whose ceiling rose', len(up), '>= 1', lambda o: o>=1, ', '.join(up))]
 
 def _play_checks(s):
     low = s.get('entropy_floor') or 0.

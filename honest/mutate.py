@@ -694,7 +694,7 @@ class Ceiling:
     min_episodes: int = 20  # Episodes at the ceiling that the accuracy is taken over
     cooldown: int = 10      # Episodes after a move that do not count
     focus: float = .5       # Share of lifted draws that go to the ceiling; the rest is spread evenly from `base` up
-    base: int = 5           # Where the data end: the lowest ceiling
+    base: int = 5           # The lowest ceiling, where the source does not say at which difficulty its problems end
     top: int = 8            # The highest
 
     def __post_init__(self):
@@ -708,7 +708,7 @@ class Ceiling:
 # %% ../nbs/13_mutate.ipynb #ceiling-state
 def new_ceiling(rule: Ceiling = Ceiling()) -> dict:
     "State of one domain before the first episode: plain data"
-    return dict(max_unlocked_difficulty=rule.base, episodes_at_max=0, recent=[], waiting=0,
+    return dict(max_unlocked_difficulty=rule.base, base=rule.base, episodes_at_max=0, recent=[], waiting=0,
                 promotions=0, demotions=0, made={}, dropped={})
 
 def observe(
@@ -749,13 +749,16 @@ class Mutating:
     domains: list[str] = None                     # Domains with a ceiling; those of the controller when None
 
     def __post_init__(self):
-        self.domains = list(self.domains or self.source.state().get('control', {}))
-        self.smc = {o:new_ceiling(self.rule) for o in self.domains}
+        ends = {k:max(o.get('levels', [self.rule.base])) for k,o in self.source.state().get('control', {}).items()}
+        self.domains = list(self.domains or ends)
+        self.rules = {o:replace(self.rule, base=min(ends.get(o, self.rule.base), self.rule.top)) for o in self.domains}
+        self.smc = {k:new_ceiling(o) for k,o in self.rules.items()}
 
     def sample(self, rng: random.Random) -> Problem:
         "A problem of the wrapped source, lifted if its domain's ceiling is above the end of the data"
-        p,r = self.source.sample(rng),self.rule
-        high = self.smc[p.domain]['max_unlocked_difficulty'] if p.domain in self.smc else r.base
+        p = self.source.sample(rng)
+        if p.domain not in self.smc: return p
+        r,high = self.rules[p.domain],self.smc[p.domain]['max_unlocked_difficulty']
         if high<=r.base or p.difficulty!=r.base or 'mutations' in p.meta: return p
         level = high if rng.random()<r.focus else rng.randint(r.base, high)
         p,dropped = lift(p, level, rng)
@@ -765,7 +768,7 @@ class Mutating:
         "Tell the wrapped source, move the ceilings, count what was made and dropped"
         self.source.update(recs, problems)
         for (d,_,level),ys in _episodes(recs).items():
-            if d in self.smc: observe(self.smc[d], level, sum(ys)/len(ys) if ys else None, self.rule)
+            if d in self.smc: observe(self.smc[d], level, sum(ys)/len(ys) if ys else None, self.rules[d])
         for p in {p.id:p for p in problems}.values():
             if p.domain in self.smc: self._count(p)
 
@@ -778,7 +781,7 @@ class Mutating:
     def load(self, state):
         "Take up a state; one without ceilings starts them anew"
         self.source.load(state)
-        self.smc = {o:new_ceiling(self.rule) for o in self.domains} | copy.deepcopy(state.get('smc', {}))
+        self.smc = {k:new_ceiling(o) for k,o in self.rules.items()} | copy.deepcopy(state.get('smc', {}))
 
     def logs(self) -> dict[str, float]:
         "Logs of the wrapped source, the ceilings, and the number of mutations dropped so far"

@@ -112,7 +112,7 @@ def test_all_pillars_pass(tmp_path):
 @pytest.mark.parametrize('name,change,failed', [
     ('replay_state', dict(priority_entropy=1.), 'replay: priority_entropy'), ('replay_state', dict(top1_share=.05), 'replay: top1_share'),
     ('replay_state', dict(size=0), 'replay: size'), ('replay_state', dict(priority_entropy=None), 'replay: priority_entropy'),
-    ('smc_state', {'math':dict(max_unlocked_difficulty=5, episodes_at_max=4)}, 'curriculum: highest max_unlocked'),
+    ('smc_state', {'math':dict(max_unlocked_difficulty=5, episodes_at_max=4)}, 'curriculum: domains whose ceiling rose'), ('smc_state', {'math':dict(max_unlocked_difficulty=9)}, 'curriculum: math: max_unlocked'),
     ('self_play_state', dict(entropy=1.2), 'self_play: entropy'), ('self_play_state', dict(proposals=0), 'self_play: proposals')])
 def test_each_limit_fails_alone(tmp_path, name, change, failed):
     run = folder(tmp_path, **good | {name:good[name]|change})
