@@ -220,7 +220,7 @@ def subjects():
     out,place = [subject('nano', 'nano', None, nano_item, 200, 40, 64, 500, {}, 'nano', 3)],lambda o: os.path.abspath(o) if o and os.path.exists(o) else o
     if m := os.environ.get('HONEST_BENCH_MODEL'):
         a = os.environ.get('HONEST_BENCH_ADAPTER')
-        out.append(subject(Path(m).stem+(' with adapter' if a else ''), place(m), place(a), item, 40, 20, 96, 200, dict(prompts=4, num_generations=8), 'tiny', 1))
+        out.append(subject(Path(m).name.removesuffix('.gguf')+(' with adapter' if a else ''), place(m), place(a), item, 40, 20, 96, 200, dict(prompts=4, num_generations=8), 'tiny', 1))
     return out
 
 measured = subjects()
@@ -299,13 +299,13 @@ def generation(s):
     took,texts = alternated(asks, engine=partial(ours, s), given=lambda ids: plain(s, ids, range(len(ids)), s.batch), sorted=lambda ids: plain(s, ids, by_length(ids), s.batch),
                             single=lambda ids: plain(s, ids, range(min(half, len(ids))), 1))
     took['single'] = [o*s.prompts/half for o in took['single']]
+    names = dict(engine='engine', given='plain loop', sorted='plain loop sorted by length', single='one by one')
     def mean(rows): return sum(len(o) for run in rows for o in run)/(runs*s.prompts)
     def ratio(k): return ratios(took[k], took['engine'])
-    return [('prompts a run', s.prompts, f'{s.batch} at once'), ('tokens a prompt', mean(asks), 'on average'), ('tokens a completion', mean(texts['engine']), f'on average, {s.new} at most'),
+    return [('prompts a run', s.prompts, f'{s.batch} at once, {runs} runs'), ('tokens a prompt', mean(asks), 'on average'), ('tokens a completion', mean(texts['engine']), f'on average, {s.new} at most'),
             ('engine', spread([s.prompts/o for o in took['engine']]), 'prompts/s'), ('against a plain loop, same batch size', ratio('given'), '×'),
-            ('against the same, sorted by length', ratio('sorted'), '×'), ('against a plain loop, one by one', ratio('single'), '×'),
-            *(compared(s, name, asks, texts[a], texts[b]) for name,a,b in (('engine, plain loop', 'engine', 'given'), ('plain loop, sorted', 'given', 'sorted'),
-                                                                        ('engine, one by one', 'engine', 'single'), ('plain loop, one by one', 'given', 'single')))]
+            ('against the same sorted by length', ratio('sorted'), '×'), ('against a plain loop, one by one', ratio('single'), '×'),
+            *(compared(s, f'{names[a]} and {names[b]}', asks, texts[a], texts[b]) for a,b in (('engine', 'given'), ('given', 'sorted'), ('engine', 'single'), ('given', 'single')))]
 
 def harness(s, problems):
     "Samples of `problems` in the manner of lm-evaluation-harness: longest prompts first, fixed batches, stop texts, all judged at the end"
@@ -323,7 +323,7 @@ def evaluation(s):
     from honest.evaluate import ask_all
     took,found = alternated([stream(s, r*s.prompts, s.prompts) for r in range(runs)], ours=partial(ask_all, policy_of(s)), theirs=partial(harness, s))
     same = [(a['verdict'], a['c'])==(b['verdict'], b['c']) for two in zip(*found.values()) for a,b in zip(*two)]
-    return [('items a run', s.prompts, f'{s.batch} at once'), ('ask_all', spread([s.prompts/o for o in took['ours']]), 'items/s'), ('against the loop', ratios(took['theirs'], took['ours']), '×'),
+    return [('items a run', s.prompts, f'{s.batch} at once, {runs} runs'), ('ask_all', spread([s.prompts/o for o in took['ours']]), 'items/s'), ('against the loop', ratios(took['theirs'], took['ours']), '×'),
             ('verdict or confidence differs', same.count(False), f'of {len(same)}')]
 
 def train_settings(s, **kw):
@@ -471,13 +471,14 @@ def replay_growth():
     return [grows('replay, 16 draws: size of the buffer', sizes, draws), grows('replay, an update with 256 outcomes: size of the buffer', sizes, lambda n: partial(full(n).update, recs[:256], probs[:256]))]
 
 def process_growth():
-    from honest.core import Problem, read_json, write_jsonl
+    from honest.core import Problem, read_json
     from honest.judge import judge_all
+    from honest.nano import write_world
     from honest.protocol import render
     probs,texts = zip(*((Problem(f'b{i}', 'code', 1, '', dict(kind='asserts', setup='', tests=[f'assert f(2)=={i}']), 'code'), render('x', f'def f(x): return {i}', .5)) for i in range(64)))
-    write_jsonl('world/math.jsonl', [o for o in stream(measured[0], 0, 700, 'train') if o.domain=='math'])
+    write_world('world', n_train=40, n_test=1, n_ood=5)
     def trained_by(n):
-        subprocess.run([sys.executable, '-m', 'torch.distributed.run', f'--nproc_per_node={n}', '-m', 'honest', 'train-grpo', '--model-id', 'nano', '--data-dir', 'world', '--output-dir', f'by-{n}',
+        subprocess.run([sys.executable, '-m', 'torch.distributed.run', f'--nproc_per_node={n}', '-m', 'honest', 'train-grpo', '--model-id', 'nano', '--data-dir', 'world/data/processed', '--output-dir', f'by-{n}',
                         '--max-steps', '5', '--prompts', '8', '--skip-preflight', '--no-wandb'], check=True, stdout=subprocess.DEVNULL, env=os.environ | dict(OMP_NUM_THREADS='1'))
         return next(o['step_time'] for o in read_json(f'by-{n}/trainer_state.json')['log_history'] if 'step_time' in o)
     return [grows('judging 64 programs: workers', (1, 2), lambda n: partial(judge_all, probs, texts, workers=n)), slope('GRPO step of nano: processes of one thread', (1, 2), [trained_by(1), trained_by(2)])]
@@ -497,7 +498,7 @@ def model_growth(s):
         ('generation: tokens a completion', quarters(s.new), lambda n: write(rows[:s.batch], n)), ('generation: copies of four prompts', quarters(s.batch), lambda n: write([o for o in rows[:4] for _ in range(n)], s.new//2)),
         ('GRPO step: completions of each of four problems', quarters(train_settings(s)['num_generations']), step))]
 
-@bench('Growth', 'Log-log slope of seconds against size: 1 is linear, under 1 is less. Beside it the sizes, and the seconds at the smallest and the largest.')
+@bench('Growth', 'Log-log slope of seconds against size: 1 is linear, under 1 is less; for workers and processes -1 is ideal. Beside it the sizes, and the seconds at the smallest and the largest.')
 def growth(): return [*metric_growth(), *evaluation_growth(), *replay_growth(), *process_growth(), *(row for s in measured for row in model_growth(s))]
 
 def show(rows):
