@@ -47,12 +47,14 @@ class Pay:
     i_know: bool = False             # Allow weights without the guarantee
 
     def __post_init__(self):
-        for name,ok in (('rule', self.rule in rules), ('hindsight', self.hindsight in ('', 'legacy', 'refined')),
-                        ('abstain_threshold', 0<=self.abstain_threshold<=1), ('malformed', self.malformed < -self.delta)):
+        known = [('rule', self.rule in rules), ('hindsight', self.hindsight in ('', 'legacy', 'refined')), ('abstain_threshold', 0<=self.abstain_threshold<=1)]
+        sizes = [(o, 0<=getattr(self, o)<math.inf) for o in ('w_acc', 'w_cal', 'k', 'beta', 'delta')]
+        for name,ok in (*known, *sizes, ('malformed', -math.inf < self.malformed < -self.delta)):
             if not ok: raise ValueError(f'{name}={getattr(self, name)!r} is not allowed; see honest.rewards.Pay')
-        if not self.i_know and (self.rule!='brier' or not self.w_acc>self.w_cal>=0):
-            raise ValueError(f'rule={self.rule}, w_acc={self.w_acc}, w_cal={self.w_cal}: honesty is proven optimal for rule=brier and '
-                             'w_acc > w_cal only; add --i-know for an ablation')
+        need,k = ('w_cal + k', f', k={self.k}') if self.hindsight else ('w_cal', '')
+        if not self.i_know and (self.rule!='brier' or self.w_acc<=self.w_cal+(self.k if self.hindsight else 0)):
+            raise ValueError(f'rule={self.rule}, w_acc={self.w_acc}, w_cal={self.w_cal}{k}: honesty is proven optimal for rule=brier and '
+                             f'w_acc > {need} only; add --i-know for an ablation')
 
 # %% ../nbs/09_rewards.ipynb #heads
 def correctness(rec: Record, pay: Pay) -> float|None:
