@@ -27,12 +27,15 @@ def sidebar(yml, names):
     return _span.sub(lambda m: f'contents: [{", ".join(pages(m))}]', yml)
 
 def _needed(cell):
-    "Run what signatures need: exported cells and imports. nbdev would also run any cell with an import inside a function."
+    "Run what signatures need: exported cells. nbdev would also run what only tests import, and any cell with an import inside a function."
     if cell.cell_type!='code' or not cell.source: return False
     if cell.directives_.get('eval:', [''])[0]=='false': return False
-    body = cell.parsed_() or []
-    return bool(cell.directives_.keys() & {'export', 'exports', 'exporti'}
-                or body and all(isinstance(o, (ast.Import, ast.ImportFrom)) for o in body) or processors._show_docs(body))
+    return bool(cell.directives_.keys() & {'export', 'exports', 'exporti'} or processors._show_docs(cell.parsed_() or []))
+
+_names = processors._def_names
+def _in_order(cell, shown):
+    "Names that `cell` defines, last first: nbdev puts the entry of each directly under the cell"
+    return list(reversed(_names(cell, shown)))
 
 def _mathml(m): return convert(m[1] or m[2], display='block' if m[1] else 'inline')
 
@@ -83,7 +86,7 @@ def main(
     renderer:str='smalldocs', # Program that renders a Quarto project: `smalldocs` or `quarto`
 ):
     "Process, overlay, render; and write README.md from the index"
-    processors._do_eval = _needed
+    processors._do_eval,processors._def_names = _needed,_in_order
     root = proc_nbs(force=True, n_workers=0)
     (cfg.config_path/'README.md').write_text(readme(read_nb(root/cfg.readme_nb)), 'utf-8')
     copytree(cfg.path('doc_src_path'), root, dirs_exist_ok=True, ignore=ignore_patterns('*.py', '__pycache__'))
