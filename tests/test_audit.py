@@ -139,6 +139,26 @@ def test_a_plain_run_has_nothing_to_verify(tmp_path):
     with pytest.raises(NotVerified, match='no pillar'): verify_self_learning(tmp_path, strict=True)
     with pytest.raises(FileNotFoundError, match='honest train-grpo'): verify_self_learning(tmp_path/'none')
 
+def test_strict_is_the_exit_code(tmp_path):
+    "The command ends with 1 when a check fails and `--strict` was given, and says which one"
+    from typer.testing import CliRunner
+    from honest.cli import app
+    write_json(tmp_path/'full.json', evaluated())
+    def run(state, *flags):
+        folder(tmp_path/'run', replay_state=state)
+        return CliRunner().invoke(app, ['verify-self-learning', str(tmp_path/'run'), '--full-results', str(tmp_path/'full.json'), *flags])
+    bad = good['replay_state'] | dict(priority_entropy=.5)
+    assert [run(good['replay_state'], '--strict').exit_code, run(bad).exit_code, run(bad, '--strict').exit_code]==[0, 0, 1]
+    assert 'FAIL  replay: priority_entropy' in run(bad).output
+
+def test_an_evaluation_that_did_not_ask_is_told_apart(tmp_path):
+    "Without the flag there can be no tag: the note says so, and does not blame the model"
+    write_json(tmp_path/'training_args.json', dict(args=dict(hindsight_mode='legacy')))
+    full = evaluated(rate=0.) | dict(reasoning_mode='required', manifest=dict(args=dict(hindsight=False, reasoning_mode='required')))
+    assert 'full-eval --hindsight' in verify_text(verify_self_learning(tmp_path, full))
+    full['manifest']['args']['hindsight'] = True
+    assert 'full-eval --hindsight' not in verify_text(verify_self_learning(tmp_path, full))
+
 def test_no_regression_rule(tmp_path):
     run = folder(tmp_path, replay_state=good['replay_state'])
     a,b = stub_run('calibrated'),stub_run('overconfident')
