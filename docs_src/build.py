@@ -81,6 +81,30 @@ def readme(nb):
                 if text: out.append(''.join(f'    {l}' for l in ''.join(text).splitlines(keepends=True)))
     return '\n\n'.join(o.rstrip('\n') for o in out)+'\n'
 
+def _flag(o):
+    "A row of a command's table: its flag, default and help"
+    name = o.opts[0].upper() if o.param_type_name=='argument' else o.opts[0]
+    if getattr(o, 'is_flag', False) and o.secondary_opts: name += f', {o.secondary_opts[0]}'
+    default = 'required' if o.required else '' if o.default in (None, '') or o.default is False else 'on' if o.default is True else f'`{o.default}`'
+    also = ''.join(f', `{x}`' for x in o.opts[1:])
+    return f'| `{name}`{also} | {default} | {(o.help or "").replace("|", chr(92)+"|")} |'
+
+def commands():
+    "A page of all commands and flags, from their help"
+    from typer.main import get_command
+    from honest.cli import app
+    out = ['---\ntitle: Commands\ndescription: Every command and every flag, as `--help` has them\n---',
+           'A flag without a default is left to the model\'s tier or preset, or is off. What the steps are for, and in which order, is in the [runbook](runbook.md).']
+    for name,c in get_command(app).commands.items():
+        said,_,example = c.help.replace('\n\n', '\0').partition('\0')
+        lines = [o.strip() for o in re.sub(r'^\s*Examples?: ', '', example.replace('\n', ' ')).split(';')]
+        out += [f'## honest {name}', ' '.join(said.split()), '```bash\n'+'\n'.join(lines)+'\n```']
+        shown = [o for o in c.params if not getattr(o, 'hidden', False) and o.name not in ('help', 'ctx')]
+        for panel in dict.fromkeys(getattr(o, 'rich_help_panel', None) for o in shown):
+            rows = [_flag(o) for o in shown if getattr(o, 'rich_help_panel', None)==panel]
+            out += [f'**{panel}**']*bool(panel) + ['| flag | default | |\n|---|---|---|\n'+'\n'.join(rows)]
+    return '\n\n'.join(out)+'\n'
+
 @call_parse
 def main(
     renderer:str='smalldocs', # Program that renders a Quarto project: `smalldocs` or `quarto`
@@ -90,6 +114,8 @@ def main(
     root = proc_nbs(force=True, n_workers=0)
     (cfg.config_path/'README.md').write_text(readme(read_nb(root/cfg.readme_nb)), 'utf-8')
     copytree(cfg.path('doc_src_path'), root, dirs_exist_ok=True, ignore=ignore_patterns('*.py', '__pycache__'))
+    (root/'commands.md').write_text(commands(), 'utf-8')
+    (root/'changelog.md').write_text('---\ntitle: Changelog\n---\n'+(cfg.config_path/'CHANGELOG.md').read_text('utf-8').split('\n', 1)[1], 'utf-8')
     yml = root/'_quarto.yml'
     yml.write_text(sidebar(yml.read_text('utf-8'), [o.name for o in root.glob('*.ipynb')]), 'utf-8')
     for fn in [*root.rglob('*.ipynb'), *root.rglob('*.md')]: rewrite(fn, root)
