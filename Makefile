@@ -30,7 +30,7 @@ help:
 	@echo 'make smoke-train  a dry run of GRPO with every self-learning source but no training'
 	@echo 'make plots TRAINER_STATE=RUN/trainer_state.json [OUT=folder] [LABEL=text]'
 	@echo 'make mcp-smoke | mcp-health | mcp-config      the server: self-test, preflight, client config'
-	@echo 'make docs         build the site into _docs/, check its links, and README.md against its notebook'
+	@echo 'make docs         build the site into _docs/, check its links, and README.md and commands.md against what they are made from'
 	@echo 'make check        notebooks clean, modules in sync with them'
 	@echo 'make run [NB=nbs/08_metrics.ipynb] [FLAGS=slow]   run notebooks and keep their outputs'
 	@echo 'make hooks        git hooks: clean notebooks, refuse a commit that is out of sync'
@@ -82,7 +82,7 @@ check: $(dev)
 docs: $(dev)
 	python docs_src/build.py
 	smalldocs check _proc
-	git diff --exit-code --stat -- README.md
+	git diff --exit-code --stat -- README.md docs_src/commands.md
 
 run: $(dev)
 	python docs_src/run.py $(if $(NB),--path '$(NB)') $(if $(FLAGS),--flags '$(FLAGS)')

@@ -93,7 +93,7 @@ def commands():
     "A page of all commands and flags, from their help"
     from typer.main import get_command
     from honest.cli import app
-    out = ['---\ntitle: Commands\ndescription: Every command and every flag, as `--help` has them\n---',
+    out = ['---\ntitle: Commands\ndescription: Every command and every flag, as `--help` has them\n---', '<!-- Made by build.py: do not edit. -->',
            'A flag without a default is left to the model\'s tier or preset, or is off. What the steps are for, and in which order, is in the [runbook](runbook.md).']
     for name,c in get_command(app).commands.items():
         said,_,example = c.help.replace('\n\n', '\0').partition('\0')
@@ -109,12 +109,12 @@ def commands():
 def main(
     renderer:str='smalldocs', # Program that renders a Quarto project: `smalldocs` or `quarto`
 ):
-    "Process, overlay, render; and write README.md from the index"
+    "Process, overlay, render; and write README.md from the index, commands.md from the command's help"
     processors._do_eval,processors._def_names = _needed,_in_order
     root = proc_nbs(force=True, n_workers=0)
     (cfg.config_path/'README.md').write_text(readme(read_nb(root/cfg.readme_nb)), 'utf-8')
+    (cfg.path('doc_src_path')/'commands.md').write_text(commands(), 'utf-8')
     copytree(cfg.path('doc_src_path'), root, dirs_exist_ok=True, ignore=ignore_patterns('*.py', '__pycache__'))
-    (root/'commands.md').write_text(commands(), 'utf-8')
     (root/'changelog.md').write_text('---\ntitle: Changelog\n---\n'+(cfg.config_path/'CHANGELOG.md').read_text('utf-8').split('\n', 1)[1], 'utf-8')
     yml = root/'_quarto.yml'
     yml.write_text(sidebar(yml.read_text('utf-8'), [o.name for o in root.glob('*.ipynb')]), 'utf-8')

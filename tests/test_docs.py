@@ -69,6 +69,14 @@ def test_files_named(fn):
         made = ('docs_src/training/', 'nbs/05a_')
         assert (root/o).exists() or o.startswith(made), f'{fn.name}: {o}'
 
+def test_commands_page():
+    "The page of commands has each command with its flags and help: `make docs` writes it"
+    parts = dict(re.findall(r'^## honest ([\w-]+)\n(.*?)(?=^## |\Z)', (root/'docs_src/commands.md').read_text('utf-8'), re.S | re.M))
+    assert list(parts)==list(commands())
+    for k,o in commands().items():
+        for p in o.params:
+            if p.param_type_name=='option' and not p.hidden and p.name!='help': assert f'| `{p.opts[0]}' in parts[k] and (p.help or '').replace('|', '\\|') in parts[k], f'{k} {p.opts[0]}: run make docs'
+
 # ---- the built site: `make docs` first
 
 @lru_cache

@@ -136,7 +136,7 @@ def test_in_sidebar():
     "Each notebook and guide is in the sidebar: numbered ones by their span, others by name; and what is listed exists"
     spans = re.findall(r'contents: (\d\d)-(\d\d)$', sidebar, re.M)
     for o in numbered: assert sum(a<=o.name[:2]<=b for a,b in spans)==1, o.name
-    pages = {p.relative_to(root/'nbs').as_posix() for p in nbs if p not in numbered} | {p.name for p in (root/'docs_src').glob('*.md')} | {'commands.md', 'changelog.md'}  # those two build.py makes
+    pages = {p.relative_to(root/'nbs').as_posix() for p in nbs if p not in numbered} | {p.name for p in (root/'docs_src').glob('*.md')} | {'changelog.md'}  # that one build.py copies
     bar = sidebar[sidebar.index('sidebar:'):]
     listed = set(re.findall(r'[\w./-]+\.(?:ipynb|md)', bar))
     assert listed==pages, f'listed but missing: {listed-pages}; there but not listed: {pages-listed}'
