@@ -403,7 +403,7 @@ def train_grpo(
     if checkpoint and not init_adapter: init_adapter = _same_start(checkpoint)
     if hindsight_mode=='refined' and reasoning_mode!='refined':
         print('reasoning_mode refined: --hindsight-mode refined asks for a critique and a second confidence')
-        reasoning_mode = 'refined'
+        args['reasoning_mode'] = reasoning_mode = 'refined'
     preset = find_preset(model_preset, model_id)
     model_id = model_id or (preset and preset.model_id)
     if not model_id: raise ValueError('which model? give --model-id or --model-preset')

@@ -290,9 +290,9 @@ def load_policy(
 def span(tok, ids: list[int], begin: str, end: str) -> tuple[int, int]|None:
     "Token range `[a, b)` of what stands between the texts `begin` and `end` in the decoded `ids`; None if they are not there"
     text = tok.decode(ids)
-    a = text.find(begin)
-    b = text.find(end, a+len(begin)) if a>=0 else -1
-    return None if b<0 else (token_at(tok, ids, a+len(begin)), token_at(tok, ids, b))
+    a = text.find(begin)+len(begin)
+    b = text.find(end, a) if a>=len(begin) else -1
+    return None if b<=a else (token_at(tok, ids, a), token_at(tok, ids, b-1)+1)
 
 def token_at(tok, ids, at: int) -> int:
     "Index of the token of `ids` that writes character `at` of the decoded text"
