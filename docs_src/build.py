@@ -81,13 +81,17 @@ def readme(nb):
                 if text: out.append(''.join(f'    {l}' for l in ''.join(text).splitlines(keepends=True)))
     return '\n\n'.join(o.rstrip('\n') for o in out)+'\n'
 
+def _plain(text):
+    "Help text for Markdown: bars escaped, flags as code"
+    return re.sub(r'(?<![\w`-])(--[a-z][\w-]*)', r'`\1`', ' '.join(text.split()).replace('|', '\\|'))
+
 def _flag(o):
     "A row of a command's table: its flag, default and help"
     name = o.opts[0].upper() if o.param_type_name=='argument' else o.opts[0]
     if getattr(o, 'is_flag', False) and o.secondary_opts: name += f', {o.secondary_opts[0]}'
     default = 'required' if o.required else '' if o.default in (None, '') or o.default is False else 'on' if o.default is True else f'`{o.default}`'
     also = ''.join(f', `{x}`' for x in o.opts[1:])
-    return f'| `{name}`{also} | {default} | {(o.help or "").replace("|", chr(92)+"|")} |'
+    return f'| `{name}`{also} | {_plain(o.help or "")} | {default} |'
 
 def commands():
     "A page of all commands and flags, from their help"
@@ -98,11 +102,11 @@ def commands():
     for name,c in get_command(app).commands.items():
         said,_,example = c.help.replace('\n\n', '\0').partition('\0')
         lines = [o.strip() for o in re.sub(r'^\s*Examples?: ', '', example.replace('\n', ' ')).split(';')]
-        out += [f'## honest {name}', ' '.join(said.split()), '```bash\n'+'\n'.join(lines)+'\n```']
+        out += [f'## honest {name}', _plain(said), '```bash\n'+'\n'.join(lines)+'\n```']
         shown = [o for o in c.params if not getattr(o, 'hidden', False) and o.name not in ('help', 'ctx')]
         for panel in dict.fromkeys(getattr(o, 'rich_help_panel', None) for o in shown):
             rows = [_flag(o) for o in shown if getattr(o, 'rich_help_panel', None)==panel]
-            out += [f'**{panel}**']*bool(panel) + ['| flag | default | |\n|---|---|---|\n'+'\n'.join(rows)]
+            out += [f'**{panel}**']*bool(panel) + ['| flag | | default |\n|---|---|---|\n'+'\n'.join(rows)]
     return '\n\n'.join(out)+'\n'
 
 @call_parse
