@@ -84,7 +84,7 @@ def ask_all(
             done |= {o['key']:o for o in new}
             if partial: partial.add(new)
             bar.update(len(new))
-            bar.set_postfix_str(_running(done.values()))
+            if not bar.disable: bar.set_postfix_str(_running(done.values()))
     return [{k:v for k,v in done[o].items() if k!='key'} for o in keys]
 
 def _answered(policy, asks, seed, chunk):

@@ -25,13 +25,14 @@ def families(
     prompts: list[list[int]],
     least: int = 48,   # Tokens worth sharing
 ) -> list[tuple[int, list[int]]]:
-    "`(n, rows)` for each group of distinct prompts that begin with the same `n` tokens; 0 for a prompt that shares nothing"
+    "`(n, rows)` for each group of distinct prompts that begin with the same `n` tokens; last, with 0, those that share nothing"
     order,out = sorted(range(len(prompts)), key=lambda i: prompts[i]),[]
     for i in order:
         n = shared_length(prompts[out[-1][1][0]], prompts[i]) if out else 0
         if n>=least and (len(out[-1][1])==1 or 2*n>out[-1][0]): out[-1] = (n if len(out[-1][1])==1 else min(n, out[-1][0]), [*out[-1][1], i])
         else: out.append((0, [i]))
-    return out
+    alone = [i for n,some in out if not n for i in some]
+    return [o for o in out if o[0]] + ([(0, alone)] if alone else [])
 
 # %% ../nbs/16a_generate.ipynb #slots
 class _SlotLayer(CacheLayerMixin):

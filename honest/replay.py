@@ -23,7 +23,8 @@ def whole(ps: Iterable[float]) -> list[int]:
     parts = [p.as_integer_ratio() for p in ps]
     top = max((d for _,d in parts), default=1)
     w = [n*(top//d) for n,d in parts]
-    return [o//(math.gcd(*w) or 1) for o in w]
+    common = math.gcd(*w) or 1
+    return [o//common for o in w]
 
 def pick(
     ps: Iterable[float],  # Priorities, each from 0 up; all 0 counts as all the same
