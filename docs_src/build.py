@@ -1,5 +1,5 @@
 "Build the site: nbdev's processed notebooks, with `docs_src` laid over them, rendered to `doc_path`."
-import ast, re
+import re
 from shutil import copytree, ignore_patterns, move, rmtree
 from subprocess import run
 

@@ -179,3 +179,14 @@ def test_figures_have_captions(nb):
     for c in cells(nb):
         pictures = [o for o in c.get('outputs', []) if {'image/png', 'image/svg+xml'} & set(o.get('data', {}))]
         assert not pictures or re.search(r'^#\| fig-cap: "\S', text(c), re.M), f'{c["id"]}: a picture without #| fig-cap'
+
+@each_module
+def test_tables_are_named(fn):
+    "Every public name that is no function and no class is named in the prose of its page"
+    if fn not in source: return
+    tree = ast.parse(mods[fn]).body
+    public = next((ast.literal_eval(o.value) for o in tree if isinstance(o, ast.Assign) and getattr(o.targets[0], 'id', '')=='__all__'), [])
+    made = {o.name for o in tree if isinstance(o, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
+    said = re.findall(r'`([^`]+)`', '\n'.join(text(c) for c in cells(root/source[fn]) if c['cell_type']=='markdown'))
+    lost = [o for o in public if o not in made and not any(re.search(rf'\b{re.escape(o)}\b', s) for s in said)]
+    assert not lost, f'{source[fn]} says nothing of {", ".join(lost)}'
