@@ -1,4 +1,4 @@
-"""Copy the comparison of a finished `honest demo` into `results/nano`, and write its tables into `results.md`, between the markers.
+"""Copy the comparison of a finished `honest demo` into `results/nano`, and write its tables and those of `study.py` into `results.md`, between the markers.
 
     honest demo && python docs_src/publish.py demo
 """
@@ -35,6 +35,7 @@ def main(demo):
     r,page = json.loads((out/'comparison.json').read_text('utf-8')),here/'results.md'
     text = page.read_text('utf-8')
     for k,f in parts.items(): text = re.sub(rf'(<!-- {k} -->\n).*?(\n<!-- end -->)', lambda m: f'{m[1]}\n{f(r)}\n{m[2]}', text, flags=re.S)
+    for o in out.parent.glob('nano_*.md'): text = re.sub(rf'(<!-- {o.stem} -->\n).*?(\n<!-- end -->)', lambda m: f'{m[1]}\n{o.read_text("utf-8").strip()}\n{m[2]}', text, flags=re.S)
     page.write_text(text, 'utf-8')
     print(headline(r), stages(r), sep='\n\n')
 

@@ -80,20 +80,20 @@ def items(run):
 
 measures = dict(brier=lambda c, y: np.mean((c-y)**2), ece=lambda c, y: float(ece(table(c, y))), auroc=lambda c, y: float(auroc(table(c, y))), accuracy=lambda c, y: np.mean(y))
 
-def against(base, runs, n=400, seed=42):
-    "Mean over seeds of each measure and of its difference from `base`, with an interval that resamples seeds and items"
-    rng,out,ids = np.random.default_rng(seed),{},sorted(set(base).intersection(*runs))
+def against(bases, runs, n=400, seed=42):
+    "Mean over seeds of each measure and of its difference from `bases` (one for all seeds, or one a seed), with an interval that resamples seeds and items"
+    rng,out,ids = np.random.default_rng(seed),{},sorted(set.intersection(*map(set, bases), *map(set, runs)))
     arr = lambda d: tuple(np.array([d[i][k] for i in ids]) for k in (0, 1))
-    b,rs = arr(base),[arr(o) for o in runs]
+    rs = [arr(o) for o in runs]
+    bs = [arr(o) for o in bases] if len(bases)==len(runs) else [arr(bases[0])]*len(runs)
+    gap = lambda f, k, at=slice(None): f(*(o[at] for o in rs[k]))-f(*(o[at] for o in bs[k]))
     for name,f in measures.items():
-        point = np.mean([f(*o) for o in rs])
         reps = []
         for _ in range(n):
             at = rng.integers(0, len(ids), len(ids))
-            some = [rs[k] for k in rng.integers(0, len(rs), len(rs))]
-            reps.append(np.mean([f(c[at], y[at]) for c,y in some]) - f(b[0][at], b[1][at]))
+            reps.append(np.mean([gap(f, k, at) for k in rng.integers(0, len(rs), len(rs))]))
         lo,hi = np.nanpercentile(reps, [2.5, 97.5])
-        out[name] = dict(value=round(float(point), 4), delta=round(float(point-f(*b)), 4), lo=round(float(lo), 4), hi=round(float(hi), 4))
+        out[name] = {k:round(float(v), 4) for k,v in dict(value=np.mean([f(*o) for o in rs]), delta=np.mean([gap(f, k) for k in range(len(rs))]), lo=lo, hi=hi).items()}
     return out
 
 def mean_pay(run):
@@ -122,14 +122,19 @@ def rows(home, arms, seeds):
         if not done: continue
         paid = [mean_pay(o) for o in done]
         parts,failed = [items(o) for o in done],[failed_gates(home, o) for o in files]
-        out[arm] = dict(gates=sum(not o for o in failed), failed=dict(Counter(g for o in failed for g in o)), pay=[round(o, 4) for o in paid], seeds=len(done), in_distribution=against(near, [o[0] for o in parts]), ood=against(far, [o[1] for o in parts]),
+        out[arm] = dict(gates=sum(not o for o in failed), failed=dict(Counter(g for o in failed for g in o)), pay=[round(o, 4) for o in paid], seeds=len(done), in_distribution=against([near], [o[0] for o in parts]), ood=against([far], [o[1] for o in parts]),
                         format_rate=round(float(np.mean([o['overall']['format_rate'] for o in done])), 4), abstain={d:round(float(np.mean([o['per_difficulty'][d]['abstain_rate'] for o in done])), 4) for d in '15'})
+        warm = [o for f in files if (o := home/f'{f.stem.split("-")[0]}-warm_up_only.json').exists()]
+        if arm!='warm-up only' and len(warm)==len(files): out[arm]['beyond_warm_up'] = against([items(read_json(o))[0] for o in warm], [o[0] for o in parts])
     return out
 
 def markdown(out):
     cell = lambda o: f'{o["delta"]:+.3f} [{o["lo"]:+.3f}, {o["hi"]:+.3f}]'
     head = f'Mean pay of an item before training: {out["untrained"]["pay"]:.3f}\n\n| arm | gates | pay | ΔBrier | ΔECE | ΔAUROC | Δaccuracy | abstains at 1, 5 | OOD ΔBrier | OOD Δaccuracy |\n|---|---|---|---|---|---|---|---|---|---|'
-    return '\n'.join([head, *(f'| {k} | {o["gates"]} of {o["seeds"]} | {np.mean(o["pay"]):.3f} | ' + ' | '.join(cell(o['in_distribution'][m]) for m in ('brier', 'ece', 'auroc', 'accuracy')) + f' | {o["abstain"]["1"]:.2f}, {o["abstain"]["5"]:.2f} | {cell(o["ood"]["brier"])} | {cell(o["ood"]["accuracy"])} |' for k,o in out.items() if k!='untrained')])+'\n'
+    rows = [f'| {k} | {o["gates"]} of {o["seeds"]} | {np.mean(o["pay"]):.3f} | ' + ' | '.join(cell(o['in_distribution'][m]) for m in measures) + f' | {o["abstain"]["1"]:.2f}, {o["abstain"]["5"]:.2f} | {cell(o["ood"]["brier"])} | {cell(o["ood"]["accuracy"])} |' for k,o in out.items() if k!='untrained']
+    more = [f'| {k} | ' + ' | '.join(cell(o['beyond_warm_up'][m]) for m in measures) + ' |' for k,o in out.items() if 'beyond_warm_up' in o]
+    beyond = ['', 'Against the warm-up of the same seed:', '', '| arm | ΔBrier | ΔECE | ΔAUROC | Δaccuracy |', '|---|---|---|---|---|', *more] if more else []
+    return '\n'.join([head, *rows, *beyond])+'\n'
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
