@@ -339,7 +339,7 @@ def trl_config(st: dict, output_dir, seed: int, scale_rewards: str, report_to: s
         max_completion_length=st['max_completion_length'], learning_rate=st['learning_rate'], beta=st['beta'], temperature=st['temperature'], top_p=1., top_k=0,
         max_steps=st['max_steps'], scale_rewards=scale_rewards, loss_type='dr_grpo', mask_truncated_completions=True, max_grad_norm=1., lr_scheduler_type='linear',
         shuffle_dataset=False, seed=seed, save_steps=save_steps, logging_steps=min(5, st['max_steps']), report_to=report_to, disable_tqdm=True, use_cpu=device=='cpu',
-        bf16=device=='cuda' and torch.cuda.is_bf16_supported(), gradient_checkpointing=checkpointed, log_completions=False)
+        bf16=device=='cuda' and torch.cuda.is_bf16_supported(), gradient_checkpointing=checkpointed, log_completions=False, ddp_find_unused_parameters=False)
 
 def reporter(no_wandb: bool) -> str:
     "`wandb` if it is installed and set up, else `none`, with a word why"
