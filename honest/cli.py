@@ -354,6 +354,7 @@ def install_mcp(model_id: Text = None, adapter_path: Text = None, calibration_in
 # %% ../nbs/24_cli.ipynb #demo-steps
 def _demo_steps(d: Path, samples, ood_samples, max_steps, seed, quick):
     "Name, artifact and action of each step of the road under `d`"
+    from honest.core import read_json
     data,ood,ev,run = f'{d}/data/processed',f'{d}/eval/ood',d/'eval',d/'run'
     items = dict(model_id='nano', data_dir=data, samples=samples, seeds_file=str(ev/'eval_seeds.json'))
     def full(out, adapter=None):
@@ -371,7 +372,10 @@ def _demo_steps(d: Path, samples, ood_samples, max_steps, seed, quick):
     def train():
         from honest import grpo
         on = str(run) if any(run.glob('checkpoint-*/optimizer.pt')) else None
-        grpo.train_grpo(model_id='nano', init_adapter=str(d/'sft'), output_dir=str(run), data_dir=data, seed=seed, resume_from=on, max_steps=max_steps)
+        out = grpo.train_grpo(model_id='nano', init_adapter=str(d/'sft'), output_dir=str(run), data_dir=data, seed=seed, resume_from=on, max_steps=max_steps)
+        if out['steps']<(most := read_json(run/'trainer_state.json')['max_steps']):
+            (run/'final_adapters/trainer_state.json').unlink()
+            raise RuntimeError(f'GRPO stopped at step {out["steps"]} of {most}: run the command again to go on, or with --max-steps {out["steps"]} to leave it there')
     def compare():
         from honest import card, compare
         compare.compare_runs(str(ev/'baseline_full.json'), str(ev/'full_results.json'), str(ev/'comparison.md'), str(ev/'warmup_full.json'), True, str(ev/'plots/comparison.png'))

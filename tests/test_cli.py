@@ -104,3 +104,18 @@ def test_module_is_the_command():
 def test_traceback_on_demand(tmp_path, monkeypatch):
     monkeypatch.setenv('HONEST_DEBUG', '1')
     assert isinstance(run('score', tmp_path/'none.csv').exception, (FileNotFoundError, ValueError))
+
+def test_demo_stopped_in_training_goes_on(road, tmp_path, monkeypatch):
+    "Training that was interrupted is not taken for finished: the demo stops, says so, and goes on from the checkpoint"
+    import shutil
+    from honest import grpo
+    d = tmp_path/'demo'
+    shutil.copytree(road[0], d)
+    for o in ('run', 'eval/full_results.json', 'eval/comparison.json'): shutil.rmtree(d/o) if (d/o).is_dir() else (d/o).unlink()
+    whole = grpo.StopSignalCallback.on_step_end
+    monkeypatch.setattr(grpo.StopSignalCallback, 'on_step_end', lambda self, args, state, control, **kw: (setattr(self, 'got', 2 if state.global_step==2 else None), whole(self, args, state, control, **kw))[1])
+    out = run('demo', '--workdir', d, '--quick')
+    assert out.exit_code==1 and 'GRPO stopped at step 2 of 4' in out.output and not (d/'eval/full_results.json').exists()
+    monkeypatch.setattr(grpo.StopSignalCallback, 'on_step_end', whole)
+    out = run('demo', '--workdir', d, '--quick')
+    assert out.exit_code==0 and json.loads((d/'run/trainer_state.json').read_text())['global_step']==4

@@ -108,3 +108,34 @@ smc-min-episodes-at-max|make mcp-health|ask_with_calibrated_confidence|get_calib
 def test_search_finds_each_term(page):
     lost = [o for o in terms[page].replace('\n', '').split('|') if page not in found(o)]
     assert not lost, f'{page} is not found by: {lost}'
+
+# ---- the recipes of `extending`, followed
+
+def snippets(lang): return re.findall(rf'```{lang}\n(.*?)```', prose(root/'docs_src/extending.md'), re.S)
+
+def test_preset_and_machine(monkeypatch):
+    from honest import profiles
+    monkeypatch.setattr(profiles, 'presets', dict(profiles.presets))
+    monkeypatch.setattr(profiles, 'hardware', dict(profiles.hardware))
+    for o in snippets('python'):
+        if re.match(r'(presets|hardware)\[', o): exec(o, vars(profiles))
+    preset = profiles.find_preset('gemma1b')
+    st,warn = profiles.resolve('grpo', preset.tier, preset, 'h100', prompts=64)
+    assert st['learning_rate']==5e-6 and st['prompts']==64 and len(warn)==1
+    assert profiles.resolve('sft', preset.tier, preset)[0]['n_examples']==2000
+
+def test_domain_in_a_file(tmp_path):
+    from honest.data import get_sampler
+    from honest.judge import judge
+    from honest.protocol import render
+    (tmp_path/'units.jsonl').write_text(snippets('json')[0])
+    problem = get_sampler(tmp_path, split='train').problems[0]
+    assert judge(problem, render('times 1000', '3200', .9)).verdict=='right'
+
+def test_metric(monkeypatch):
+    from honest import metrics
+    names = dict(vars(metrics))
+    exec(next(o for o in snippets('python') if 'overshoot' in o), names)
+    monkeypatch.setitem(metrics.metrics, 'overshoot', names['overshoot'])
+    assert abs(metrics.battery([.9, .9, .5], [1, 0, 1])['overshoot']-.3)<1e-9
+    assert 'overshoot' in metrics.intervals([.9, .9, .5], [1, 0, 1], n_resamples=20)
