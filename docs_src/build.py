@@ -15,6 +15,7 @@ home = f'{cfg.doc_host}{cfg.doc_baseurl}/'
 _code = re.compile(r'(```.*?```|`[^`\n]*`)', re.S)
 _math = re.compile(r'\$\$(.+?)\$\$|(?<![\\$\w])\$(\S(?:[^$\n]*?\S)?)\$(?!\w)', re.S)
 _span = re.compile(r'contents: (\d\d)-(\d\d)$', re.M)
+_linked = re.compile(rf'\[(`[^`]+`)\]\({re.escape(home)}[^)]*\)')
 _local = re.compile(r'\]\((?!\w+:|#)((?:\.\./)*)([^)\s]*)\)')
 
 def page(name):
@@ -45,9 +46,13 @@ def _on_site(m):
     head,_,tail = to.rpartition('/')
     return f']({m[1] if to==m[2] else m[1][3:]}{head and head+"/"}{page(tail)})'
 
+def _inside(md, up):
+    "`md` with links to our own pages that work wherever they are put, and none in a fenced block, where they would show as text"
+    return re.sub(r'```.*?```', lambda m: _linked.sub(r'\1', m[0]), md, flags=re.S).replace(home, up)
+
 def portable(md, up):
     "Markdown whose maths needs no script, and whose links to our own pages work wherever they are put"
-    parts = _code.split(md.replace(home, up))
+    parts = _code.split(_inside(md, up))
     return _local.sub(_on_site, ''.join(p if i%2 else _math.sub(_mathml, p) for i,p in enumerate(parts)))
 
 def rewrite(fn, root):
@@ -57,14 +62,15 @@ def rewrite(fn, root):
     nb = read_nb(fn)
     for c in nb.cells:
         if c.cell_type=='markdown': c.source = portable(c.source, up)
+        for o in c.get('outputs', []):
+            if md := o.get('data', {}).get('text/markdown'): o['data']['text/markdown'] = _inside(''.join(md), up)
         if c.cell_type=='raw': c.source = re.sub(r'^output-file:.*\n', '', c.source, flags=re.M)
     fn.unlink()
     write_nb(nb, fn.with_name(page(fn.name)))
 
 def _in_repo(md):
     "Links of the index as they have to read one folder up; links to the site's API pages become plain code"
-    md = re.sub(rf'\[(`[^`]+`)\]\({re.escape(home)}[^)]*\)', r'\1', md)
-    return _local.sub(lambda m: f']({m[2]})' if m[1] else f'](nbs/{m[2]})', md)
+    return _local.sub(lambda m: f']({m[2]})' if m[1] else f'](nbs/{m[2]})', _linked.sub(r'\1', md))
 
 def readme(nb):
     "Markdown of a processed notebook: its title, prose, code, and text outputs"
