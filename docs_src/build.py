@@ -16,6 +16,7 @@ _code = re.compile(r'(```.*?```|`[^`\n]*`)', re.S)
 _math = re.compile(r'\$\$(.+?)\$\$|(?<![\\$\w])\$(\S(?:[^$\n]*?\S)?)\$(?!\w)', re.S)
 _span = re.compile(r'contents: (\d\d)-(\d\d)$', re.M)
 _linked = re.compile(rf'\[(`[^`]+`)\]\({re.escape(home)}[^)]*\)')
+_fonts = re.compile(r'@import url\(https?:[^)]*\);?')   # themes fetch theirs from a font service; system fonts do
 _local = re.compile(r'\]\((?!\w+:|#)((?:\.\./)*)([^)\s]*)\)')
 
 def page(name):
@@ -130,5 +131,6 @@ def main(
     yml.write_text(sidebar(yml.read_text('utf-8'), [o.name for o in root.glob('*.ipynb')]), 'utf-8')
     for fn in [*root.rglob('*.ipynb'), *root.rglob('*.md')]: rewrite(fn, root)
     run([renderer, 'render', root], check=True)
+    for fn in (root/cfg.doc_path.name).rglob('*.css'): fn.write_text(_fonts.sub('', fn.read_text('utf-8')), 'utf-8')
     rmtree(cfg.doc_path, ignore_errors=True)
     move(root/cfg.doc_path.name, cfg.doc_path)

@@ -109,6 +109,15 @@ def test_search_finds_each_term(page):
     lost = [o for o in terms[page].replace('\n', '').split('|') if page not in found(o)]
     assert not lost, f'{page} is not found by: {lost}'
 
+def test_site_needs_nothing_from_elsewhere():
+    "No page and no style sheet loads a script, style, font or picture from another host"
+    index()
+    for fn in (root/'_docs').rglob('*.html'):
+        for tag in re.findall(r'<(?:script|link|img|iframe|source)\b[^>]*>', fn.read_text('utf-8')):
+            assert 'rel="canonical"' in tag or not re.search(r'(?:src|href)="(?:https?:)?//', tag), f'{fn.name}: {tag}'
+    for fn in (root/'_docs').rglob('*.css'):
+        assert not re.search(r'url\(["\']?(?:https?:)?//', fn.read_text('utf-8')), fn.name
+
 # ---- the recipes of `extending`, followed
 
 def snippets(lang): return re.findall(rf'```{lang}\n(.*?)```', prose(root/'docs_src/extending.md'), re.S)
