@@ -124,7 +124,7 @@ def _words(r, name):
     "What a card says in sentences"
     o,m,bad = r['overall'],r['model'],[g['gate'] for g in r['gates'] if not g['pass']]
     base = f'[{m["model_id"]}](https://huggingface.co/{m["model_id"]})' if is_hub_id(m['model_id']) else f'`{Path(m["model_id"] or "a model").name}`'
-    what = f'A LoRA adapter for {base}' if m['adapter_path'] else f'{base},'
+    what = f'A LoRA adapter for {base}' if m['adapter_path'] else f'{base}, a model'
     known = {k:v['ece']['after'] for k,v in {**r['per_domain'], **r['ood']}.items() if v['n']}
     far = max(known, key=known.get, default=None)
     return dict(
