@@ -1,5 +1,5 @@
 "The guides say what is so: every command line, flag, make target and file that they name is there, and the built site finds it."
-import json, re, shlex
+import ast, importlib, inspect, json, re, shlex
 from functools import lru_cache
 from pathlib import Path
 import pytest
@@ -61,6 +61,19 @@ def test_inline_code(fn):
         if m := re.match(r'honest ([a-z][a-z-]+)', code): assert m[1] in commands(), f'{fn.name}: `{code}`'
         for o in re.findall(r'(?<![\w-])--[a-z][\w-]+', code):
             assert o in all_flags()|foreign, f'{fn.name}: {o} in `{code}` is a flag of no command'
+
+@pytest.mark.parametrize('fn', [*guides, *pages], ids=lambda p: p.stem)
+def test_python_blocks(fn):
+    "Each Python block parses, each name that it imports from the library is there, and so is each keyword that it gives one"
+    for block in re.findall(r'```python\n(.*?)```', prose(fn), re.S):
+        tree,names = ast.parse(block),{}
+        for o in ast.walk(tree):
+            if isinstance(o, ast.ImportFrom) and (o.module or '').split('.')[0]=='honest':
+                for a in o.names: names[a.asname or a.name] = getattr(importlib.import_module(o.module), a.name)
+        for o in ast.walk(tree):
+            if not isinstance(o, ast.Call) or not isinstance(o.func, ast.Name) or not callable(names.get(o.func.id)): continue
+            asked = inspect.signature(names[o.func.id]).parameters
+            if not any(p.kind==p.VAR_KEYWORD for p in asked.values()): assert {k.arg for k in o.keywords} <= {*asked, None}, f'{fn.name}: {ast.unparse(o)}'
 
 @pytest.mark.parametrize('fn', guides, ids=lambda p: p.stem)
 def test_files_named(fn):
