@@ -68,6 +68,7 @@ def audit_hindsight(
     on = float(np.abs(v[v!=0]).mean()) if (v!=0).any() else 0.
     base = float(np.abs(b).mean()) if len(b) else None
     ratio = float(np.abs(v).mean())/base if base and len(v) else None
+    if ratio is not None and not np.isfinite(ratio): ratio = None
     verdict = _verdict(zero, ratio)
     note = ('' if len(v) else 'the hindsight channel holds no numbers' if name else
             'no hindsight channel in this log: the run was trained without --hindsight')
