@@ -514,8 +514,8 @@ def reliability_plot(
         k,pos,v = t.k[b==i].sum(),t.pos[b==i].sum(),(t.k*t.v)[b==i].sum()
         lo,hi = wilson(pos, k)
         ax.errorbar(v/k, pos/k, [[max(pos/k-lo, 0)], [max(hi-pos/k, 0)]], fmt='o', ms=4, color=color, capsize=2)
-        ax.text((i+.5)/n_bins, -.07, f'{k:.0f}', ha='center', fontsize=8 if t.n<300 else 6, color=grey)
-    ax.set(xlim=(-.03, 1.03), ylim=(-.11, 1.03), xlabel='stated confidence (counts below)', ylabel='share right',
+        ax.text((i+.5)/n_bins, -.07-.06*(i%2), f'{k:.0f}', ha='center', fontsize=7, color=grey)
+    ax.set(xlim=(-.03, 1.03), ylim=(-.16, 1.03), xlabel='stated confidence (counts below)', ylabel='share right',
            title=title)
     return ax
 
