@@ -243,10 +243,10 @@ def stream(s, start, n, split='test'): return [s.problem(i, split) for i in rang
 
 def read(s, problems):
     "Chats of `problems`, and their token ids"
-    from honest.policy import render_chat
+    from honest.policy import chat_ids
     from honest.protocol import prompt
     tok,asks = policy_of(s).tok,[prompt(o) for o in problems]
-    return asks,[tok(render_chat(tok, o), add_special_tokens=False).input_ids for o in asks]
+    return asks,[chat_ids(tok, o) for o in asks]
 
 def asked(s, start, n): return read(s, stream(s, start, n))[1]
 

@@ -58,11 +58,13 @@ def evaluated(home, name, adapter, hindsight=False):
                   seeds_file=str(home/'eval_seeds.json'), hindsight=hindsight)
     return read_json(out)
 
+def job_name(seed, arm): return f'{seed}-' + ''.join(o if o.isalnum() else '_' for o in arm)
+
 def job(home, arm, cfg, seed):
     "Train one arm with one seed; the path of its results"
     from honest.grpo import train_grpo
     from honest.rewards import Pay
-    tag = f'{seed}-' + ''.join(o if o.isalnum() else '_' for o in arm)
+    tag = job_name(seed, arm)
     if (home/f'{tag}.json').exists(): return
     t0,adapter = time.time(),warm_up(home, seed, cfg.get('sft', {}))
     if cfg.get('grpo', {}) is not None:
@@ -117,14 +119,14 @@ def rows(home, arms, seeds):
     near,far = items(evaluated(home, 'untrained', None))
     out = {'untrained':dict(pay=mean_pay(evaluated(home, 'untrained', None)))}
     for arm in progress(arms, 'table'):
-        files = [o for s in range(1, seeds+1) if (o := home/(f'{s}-' + ''.join(o if o.isalnum() else '_' for o in arm)+'.json')).exists()]
+        files = [o for s in range(1, seeds+1) if (o := home/f'{job_name(s, arm)}.json').exists()]
         done = [read_json(o) for o in files]
         if not done: continue
         paid = [mean_pay(o) for o in done]
         parts,failed = [items(o) for o in done],[failed_gates(home, o) for o in files]
         out[arm] = dict(gates=sum(not o for o in failed), failed=dict(Counter(g for o in failed for g in o)), pay=[round(o, 4) for o in paid], seeds=len(done), in_distribution=against([near], [o[0] for o in parts]), ood=against([far], [o[1] for o in parts]),
                         format_rate=round(float(np.mean([o['overall']['format_rate'] for o in done])), 4), abstain={d:round(float(np.mean([o['per_difficulty'][d]['abstain_rate'] for o in done])), 4) for d in '15'})
-        warm = [o for f in files if (o := home/f'{f.stem.split("-")[0]}-warm_up_only.json').exists()]
+        warm = [o for f in files if (o := home/f'{job_name(f.stem.split("-")[0], "warm-up only")}.json').exists()]
         if arm!='warm-up only' and len(warm)==len(files): out[arm]['beyond_warm_up'] = against([items(read_json(o))[0] for o in warm], [o[0] for o in parts])
     return out
 

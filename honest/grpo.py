@@ -28,7 +28,7 @@ from .data import get_sampler
 from .env import Curriculum, Env, batch_logs
 from .generate import after_prompts, base_model, supported
 from .mutate import Ceiling, Mutating, mutators
-from .policy import HFPolicy, check_adapter, completes, continued, is_prefilled, last_tags, load_model, load_tokenizer, render_chat, token_at
+from .policy import HFPolicy, chat_ids, check_adapter, completes, continued, is_prefilled, last_tags, load_model, load_tokenizer, token_at
 from .profiles import find_preset, resolve, tier_of
 from .replay import Replay
 from .rewards import Pay, credit as head_credit, reward_functions, total
@@ -67,7 +67,7 @@ class HonestTrainer(GRPOTrainer):
     "TRL's GRPO trainer with an `Env` for problems and pay"
     def __init__(self, env: Env, credit: str = 'sequence', **kw):
         self.env,self.credit,self.generations,self._graded = env,credit,0,(None, None)
-        self.seconds = dict.fromkeys(('generation', 'scoring', 'step'), 0.)
+        self.seconds,self.logged_at = dict.fromkeys(('generation', 'scoring', 'step'), 0.),None
         super().__init__(reward_funcs=reward_functions(self._grade, env.pay), **kw)
         self.complete = completes(self._tokenizer, last_tags(env.mode, env.hindsight))
         plain = supported(self.model) and not (self.is_fsdp_enabled or self.is_deepspeed_enabled)
@@ -102,7 +102,7 @@ class HonestTrainer(GRPOTrainer):
     def _rollout(self, prompts, trainer):
         "Completions of `prompts` in the form that TRL's `rollout_func` gives"
         tok,eos = self._tokenizer,set(self.eos_token_ids)
-        asked = [tok(render_chat(tok, o), add_special_tokens=False).input_ids for o in prompts]
+        asked = [chat_ids(tok, o) for o in prompts]
         with self._timed('generation'), unwrap_model_for_generation(self.model_wrapped, self.accelerator) as model:
             model.eval()
             rows = list(continued(model, asked, self.args.max_completion_length, eos, self.complete, 256 if model.num_parameters()<2e7 else 64, self.args.temperature,
@@ -147,14 +147,15 @@ class HonestTrainer(GRPOTrainer):
         return self.rewards_by_head
 
     def training_step(self, *args, **kw):
+        if self.logged_at is None: self.logged_at = self.state.global_step
         with self._timed('step'): return super().training_step(*args, **kw)
 
     def log(self, logs, *args, **kw):
         if 'loss' in logs:
-            n = max(self.state.global_step-getattr(self, '_logged_at', 0), 1)
+            n = max(self.state.global_step-self.logged_at, 1)
             gen,score,step = (self.seconds[k]/n for k in ('generation', 'scoring', 'step'))
             logs |= {'time/generation':gen, 'time/scoring':score, 'time/update':step-gen-score}
-            self.seconds,self._logged_at = dict.fromkeys(self.seconds, 0.),self.state.global_step
+            self.seconds,self.logged_at = dict.fromkeys(self.seconds, 0.),self.state.global_step
         super().log(logs, *args, **kw)
 
     def _save_checkpoint(self, model, trial):
@@ -298,8 +299,7 @@ def preflight(policy: HFPolicy, env: Env, n: int = 8, copies: int = 4) -> dict:
     outs = policy([env.ask(o) for o in probs], temperature=1., seed=env.seed)
     recs = env.grade(probs, [o.text for o in outs], [o.tokens for o in outs], [o.truncated for o in outs])
     pays = [o for o in env.reward(recs) if o is not None]
-    tok = policy.tok
-    longest = max(len(tok(render_chat(tok, env.ask(o))).input_ids) for o in probs[::copies])
+    longest = max(len(chat_ids(policy.tok, env.ask(o))) for o in probs[::copies])
     out = dict(longest_prompt=longest, parse_rate=sum(o.verdict!='malformed' for o in recs)/len(recs), truncated=sum(o.truncated for o in outs)/len(outs),
                longest=max(o.tokens for o in outs), limit=policy.max_new_tokens, spread=len(set(pays))>1)
     if out['truncated']==1: raise ValueError(f'every completion is cut off at {policy.max_new_tokens} tokens: raise --max-completion-length')
@@ -333,8 +333,9 @@ def trl_config(st: dict, output_dir, seed: int, scale_rewards: str, report_to: s
     g,batch = st['num_generations'],st['prompts']*st['num_generations']
     if g<2: raise ValueError(f'--num-generations {g}: a group needs at least 2 completions')
     if batch%world: raise ValueError(f'{st["prompts"]} prompts x {g} generations do not divide among {world} processes: change --prompts')
-    asked,budget,checkpointed = (64 if small else 512),(65536 if small else 8192),not small and device=='cuda'
-    micro = micro_batch(batch//world, st['max_completion_length']+asked, budget) if checkpointed else micro_batch(batch//world, st['max_completion_length']+asked*st['prompts']//batch, budget)
+    checkpointed = not small and device=='cuda'
+    asked = (64 if small else 512)//(1 if checkpointed else g)
+    micro = micro_batch(batch//world, st['max_completion_length']+asked, 65536 if small else 8192)
     return GRPOConfig(str(output_dir), per_device_train_batch_size=micro, gradient_accumulation_steps=batch//world//micro, num_generations=g,
         max_completion_length=st['max_completion_length'], learning_rate=st['learning_rate'], beta=st['beta'], temperature=st['temperature'], top_p=1., top_k=0,
         max_steps=st['max_steps'], scale_rewards=scale_rewards, loss_type='dr_grpo', mask_truncated_completions=True, max_grad_norm=1., lr_scheduler_type='linear',

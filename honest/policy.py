@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['bettors', 'Completion', 'StubPolicy', 'gold_text', 'cache_dir', 'check_model', 'resolve_model', 'best_dtype',
-           'best_device', 'hush', 'load_tokenizer', 'load_model', 'check_adapter', 'render_chat', 'is_prefilled',
-           'last_tags', 'completes', 'eos_ids', 'continued', 'HFPolicy', 'load_policy', 'span', 'token_at',
-           'answer_prob']
+           'best_device', 'hush', 'load_tokenizer', 'load_model', 'check_adapter', 'render_chat', 'chat_ids',
+           'is_prefilled', 'last_tags', 'completes', 'eos_ids', 'continued', 'HFPolicy', 'load_policy', 'span',
+           'token_at', 'answer_prob']
 
 # %% ../nbs/17_policy.ipynb #imports
 import math, os, threading
@@ -182,6 +182,10 @@ def render_chat(tok, chat: list[dict]) -> str:
     try: return tok.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
     except Exception: return tok.apply_chat_template(_merged(chat), tokenize=False, add_generation_prompt=True)
 
+def chat_ids(tok, chat: list[dict]) -> list[int]:
+    "Prompt tokens of a chat; the template writes all special ones"
+    return tok(render_chat(tok, chat), add_special_tokens=False).input_ids
+
 def is_prefilled(tok) -> bool:
     "Whether the template already writes the opening `<reasoning>`"
     return render_chat(tok, [dict(role='user', content='?')]).rstrip().endswith('<reasoning>')
@@ -261,7 +265,7 @@ class HFPolicy:
 
     def stream(self, prompts, temperature=0., seed=0, cancel=None):
         "Yield `(number, completion)` for each of `prompts` as it is done"
-        ids = [self.tok(render_chat(self.tok, o), add_special_tokens=False).input_ids for o in prompts]
+        ids = [chat_ids(self.tok, o) for o in prompts]
         with self.lock:
             for row in continued(self.model, ids, self.max_new_tokens, self.eos, self.complete, self.batch_size, temperature, seed, cancel): yield row.index,self._completion(row)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from .core import Problem, Record, manifest, progress, rng_for, write_json
 from .data import get_sampler
 from .judge import judge_all
-from .policy import HFPolicy, best_dtype, gold_text, is_prefilled, load_model, load_tokenizer, render_chat, token_at
+from .policy import HFPolicy, best_dtype, chat_ids, gold_text, is_prefilled, load_model, load_tokenizer, token_at
 from .profiles import find_preset, resolve, tier_of, tiers
 from .protocol import prompt, render
 
@@ -33,7 +33,7 @@ class Example:
 # %% ../nbs/18_sft.ipynb #tokens
 def tokenize(tok, ex: Example, prefilled: bool = False) -> dict:
     "`input_ids` and `labels` of an example, and how many of them are the prompt; the prompt is −100, and so is the answer if only the confidence is trained"
-    ask = tok(render_chat(tok, ex.chat), add_special_tokens=False).input_ids
+    ask = chat_ids(tok, ex.chat)
     text = ex.text.removeprefix('<reasoning>') if prefilled else ex.text
     said = tok(text, add_special_tokens=False).input_ids
     at = 0 if ex.train=='all' else token_at(tok, said, text.index('<confidence>')+len('<confidence>'))

@@ -7,7 +7,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCau
 
 from honest.generate import families, generate, supported
 from honest.nano import nano_problem
-from honest.policy import load_model, load_policy, load_tokenizer, render_chat
+from honest.policy import chat_ids, load_model, load_policy, load_tokenizer
 from honest.protocol import prompt
 from honest.sft import add_lora
 
@@ -41,7 +41,7 @@ def test_nano_with_adapter():
     for k,p in model.named_parameters():
         if 'lora_B' in k: p.data.normal_(std=.02)
     model = model.eval().double()
-    asks = [tok(render_chat(tok, prompt(nano_problem(d, k, 42, i, 'test'))), add_special_tokens=False).input_ids for d in ('math', 'code', 'logic') for k in (1, 5) for i in range(3)]
+    asks = [chat_ids(tok, prompt(nano_problem(d, k, 42, i, 'test'))) for d in ('math', 'code', 'logic') for k in (1, 5) for i in range(3)]
     eos = {tok.eos_token_id}
     assert ours(model, asks, 40, eos, batch_size=4) == [plain(model, o, 40, eos) for o in asks]
 
