@@ -1,11 +1,12 @@
 """One factor at a time on the embedded model: each arm and seed is a job, finished jobs are kept, and the table is made from them.
 
-    python docs_src/study.py training --seeds 5      # run what is missing, then write docs_src/results/nano_training.json and .md
-    python docs_src/study.py pillars --seeds 5
+    python docs_src/study.py training --seeds 1-5    # run what docs_src/results/nano_jobs lacks, then write docs_src/results/nano_training.json and .md
+    python docs_src/study.py pillars --seeds 1-5
     python docs_src/study.py training --table        # only the table
 """
-import argparse, time
+import argparse, json, time
 from collections import Counter
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,10 @@ import numpy as np
 from honest.core import progress, read_json, write_json
 from honest.metrics import auroc, ece, pairs, table
 
-pay = dict(w_acc=1.5, w_cal=1.)
+pay,plain = dict(w_acc=1.5, w_cal=1.),'sequence credit, no std, 1.5:1'
 training = {
     'warm-up only': dict(grpo=None),
-    'sequence credit, no std, 1.5:1': dict(),
+    plain: dict(),
     'segment credit': dict(grpo=dict(credit='segment')),
     'group std': dict(grpo=dict(scale_rewards='group')),
     'batch std': dict(grpo=dict(scale_rewards='batch')),
@@ -31,7 +32,7 @@ training = {
 }
 smc,cpr,gss,tagged = dict(smc={}),dict(replay={}),dict(self_play={}),dict(hindsight_frac=.5)
 pillars = {
-    'vanilla': dict(),
+    plain: dict(),
     'HCR legacy': dict(sft=tagged, grpo=dict(hindsight_mode='legacy')),
     'CPR': dict(grpo=dict(pillars=cpr)),
     'SMC': dict(grpo=dict(pillars=smc)),
@@ -49,54 +50,77 @@ def warm_up(home, seed, sft):
     if not (out/'sft_summary.json').exists(): calibration_sft('nano', output_dir=str(out), data_dir=str(home/'world/data/processed'), seed=seed, **sft)
     return str(out)
 
+def world(home):
+    "Folder of the embedded model's problems, written once"
+    if not (home/'world').exists():
+        from honest.nano import write_world
+        write_world(str(home/'world'), n_test=100, n_ood=200)
+    return home/'world'
+
 def evaluated(home, name, adapter, hindsight=False):
-    "Results of a full evaluation on the same items for all"
+    "Run a full evaluation, on the same items for all"
     from honest.evaluate import full_eval
     out = home/f'{name}.json'
     if not out.exists():
         full_eval(str(out), model_id='nano', adapter_path=adapter, data_dir=str(home/'world/data/processed'), ood_dir=str(home/'world/eval/ood'), samples=100, ood_samples=200,
                   seeds_file=str(home/'eval_seeds.json'), hindsight=hindsight)
-    return read_json(out)
 
 def job_name(seed, arm): return f'{seed}-' + ''.join(o if o.isalnum() else '_' for o in arm)
 
-def job(home, arm, cfg, seed):
-    "Train one arm with one seed; the path of its results"
+def job(home, jobs, arm, cfg, seed):
+    "Train one arm with one seed and keep what the table needs, unless that was done before"
     from honest.grpo import train_grpo
     from honest.rewards import Pay
     tag = job_name(seed, arm)
-    if (home/f'{tag}.json').exists(): return
-    t0,adapter = time.time(),warm_up(home, seed, cfg.get('sft', {}))
+    if (jobs/f'{tag}.json').exists(): return
+    t0,data = time.time(),str(world(home)/'data/processed')
+    adapter = warm_up(home, seed, cfg.get('sft', {}))
     if cfg.get('grpo', {}) is not None:
         run = home/f'run-{tag}'
         on = str(run) if any(run.glob('checkpoint-*/optimizer.pt')) else None
-        train_grpo('nano', data_dir=str(home/'world/data/processed'), output_dir=str(run), init_adapter=adapter, resume_from=on, seed=seed, pay=Pay(**pay | cfg.get('pay', {})), **cfg.get('grpo', {}))
+        if not (run/'final_adapters/adapter_config.json').exists(): train_grpo('nano', data_dir=data, output_dir=str(run), init_adapter=adapter, resume_from=on, seed=seed, pay=Pay(**pay | cfg.get('pay', {})), **cfg.get('grpo', {}))
         adapter = str(run/'final_adapters')
+    evaluated(home, 'untrained', None)
     evaluated(home, tag, adapter, cfg.get('grpo', {}) and cfg['grpo'].get('hindsight_mode')=='legacy')
+    for name in ('untrained', tag): keep(home, name, jobs/f'{name}.json')
     print(f'{arm}, seed {seed}: {time.time()-t0:.0f} s', flush=True)
 
-def items(run):
-    "Item -> (confidence, right) of a run, in distribution and OOD; malformed counts as sure and wrong, abstained as .5 and wrong, unjudgeable not at all"
-    def cy(part): return {f'{k}/{o["id"]}':(c[0], y[0]) for k,v in part.items() if k!='metrics' for o in v['samples'] for c,y,_ in [pairs([o], worst=True)] if len(c)}
-    return cy(run['in_distribution']),cy(run['ood'])
+def scores(part):
+    "Confidences and verdicts of a part's items, in their fixed order; malformed counts as sure and wrong, abstained as .5 and wrong, unjudgeable is None"
+    samples = [o for k,v in part.items() if k!='metrics' for o in v['samples']]
+    cy = [next(iter(zip(*pairs([o], worst=True)[:2])), (None, None)) for o in samples]
+    return dict(difficulty=''.join(str(o['difficulty']) for o in samples), items=sha256('\n'.join(o['id'] for o in samples).encode()).hexdigest()[:16], c=[None if c is None else round(float(c), 4) for c,_ in cy], y=''.join('-' if y is None else str(int(y)) for _,y in cy))
+
+def keep(home, name, file):
+    "Write what the table needs of a job, so that it can be made again without the run"
+    if file.exists(): return
+    run = read_json(home/f'{name}.json')
+    out = dict(pay=round(mean_pay(run), 4), failed_gates=failed_gates(home, name), format_rate=run['overall']['format_rate'], abstain={d:run['per_difficulty'][d]['abstain_rate'] for d in run['per_difficulty']},
+               in_distribution=scores(run['in_distribution']), ood=scores(run['ood']))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(out, separators=(',', ':'))+'\n', encoding='utf-8')
 
 measures = dict(brier=lambda c, y: np.mean((c-y)**2), ece=lambda c, y: float(ece(table(c, y))), auroc=lambda c, y: float(auroc(table(c, y))), accuracy=lambda c, y: np.mean(y))
 
-def against(bases, runs, n=400, seed=42):
-    "Mean over seeds of each measure and of its difference from `bases` (one for all seeds, or one a seed), with an interval that resamples seeds and items"
-    rng,out,ids = np.random.default_rng(seed),{},sorted(set.intersection(*map(set, bases), *map(set, runs)))
-    arr = lambda d: tuple(np.array([d[i][k] for i in ids]) for k in (0, 1))
-    rs = [arr(o) for o in runs]
+def against(bases, runs, part, n=400, seed=42):
+    "Mean over seeds of each measure on a part and of its difference from `bases` (one for all seeds, or one a seed), with an interval that resamples seeds and items"
+    bases,runs = [o[part] for o in bases],[o[part] for o in runs]
+    if len({o['items'] for o in bases+runs})>1: raise ValueError('the jobs were not evaluated on the same items: delete those in docs_src/results/nano_jobs that an earlier version made')
+    judged = [i for i in range(len(runs[0]['y'])) if all(o['y'][i]!='-' for o in bases+runs)]
+    arr = lambda o: (np.array([o['c'][i] for i in judged], float), np.array([int(o['y'][i]) for i in judged]))
+    rng,rs = np.random.default_rng(seed),[arr(o) for o in runs]
     bs = [arr(o) for o in bases] if len(bases)==len(runs) else [arr(bases[0])]*len(runs)
-    gap = lambda f, k, at=slice(None): f(*(o[at] for o in rs[k]))-f(*(o[at] for o in bs[k]))
-    for name,f in measures.items():
+    def shift(f, which):
         reps = []
+        gap = lambda k, at: f(*(o[at] for o in rs[k]))-f(*(o[at] for o in bs[k]))
         for _ in range(n):
-            at = rng.integers(0, len(ids), len(ids))
-            reps.append(np.mean([gap(f, k, at) for k in rng.integers(0, len(rs), len(rs))]))
+            at = rng.choice(which, len(which))
+            reps.append(np.mean([gap(k, at) for k in rng.integers(0, len(rs), len(rs))]))
         lo,hi = np.nanpercentile(reps, [2.5, 97.5])
-        out[name] = {k:round(float(v), 4) for k,v in dict(value=np.mean([f(*o) for o in rs]), delta=np.mean([gap(f, k) for k in range(len(rs))]), lo=lo, hi=hi).items()}
-    return out
+        return {k:round(float(v), 4) for k,v in dict(value=np.mean([f(*(a[which] for a in o)) for o in rs]), delta=np.mean([gap(k, which) for k in range(len(rs))]), lo=lo, hi=hi).items()}
+    difficulty = np.array(list(runs[0]['difficulty']))[judged]
+    out = {name:shift(f, np.arange(len(judged))) for name,f in measures.items()}
+    return out | dict(accuracy_at={d:shift(measures['accuracy'], np.flatnonzero(difficulty==d)) for d in sorted(set(difficulty))})
 
 def mean_pay(run):
     "What an in-distribution item earns on average under the default weights, in greedy decoding"
@@ -107,56 +131,64 @@ def mean_pay(run):
 
 about_ood = ('Calibration transfer ratio', 'Δ ECE on ≥2 OOD slices')
 
-def failed_gates(home, file):
-    "Names of the in-distribution gates that a result fails against the untrained model, by `honest compare-runs`"
+def failed_gates(home, name):
+    "Names of the in-distribution gates that a job fails against the untrained model, by `honest compare-runs`"
     from honest.compare import compare_runs
-    out = home/f'gates-{file.stem}.json'
-    if not out.exists(): write_json(out, compare_runs(str(home/'untrained.json'), str(file), str(home/f'gates-{file.stem}.md'))['failed_gates'])
-    return [o for o in read_json(out) if o not in about_ood]
+    out = compare_runs(str(home/'untrained.json'), str(home/f'{name}.json'), str(home/f'gates-{name}.md'))
+    return [o for o in out['failed_gates'] if o not in about_ood]
 
-def rows(home, arms, seeds):
-    "One row an arm with finished jobs: in-distribution and OOD against the untrained model"
-    near,far = items(evaluated(home, 'untrained', None))
-    out = {'untrained':dict(pay=mean_pay(evaluated(home, 'untrained', None)))}
+def rows(jobs, arms, seeds):
+    "One row an arm with finished jobs: against the untrained model, and against the warm-up alone and plain GRPO of the same seeds"
+    base,out = read_json(jobs/'untrained.json'),{}
+    out['untrained'] = dict(pay=base['pay'])
     for arm in progress(arms, 'table'):
-        files = [o for s in range(1, seeds+1) if (o := home/f'{job_name(s, arm)}.json').exists()]
-        done = [read_json(o) for o in files]
-        if not done: continue
-        paid = [mean_pay(o) for o in done]
-        parts,failed = [items(o) for o in done],[failed_gates(home, o) for o in files]
-        out[arm] = dict(gates=sum(not o for o in failed), failed=dict(Counter(g for o in failed for g in o)), pay=[round(o, 4) for o in paid], seeds=len(done), in_distribution=against([near], [o[0] for o in parts]), ood=against([far], [o[1] for o in parts]),
-                        format_rate=round(float(np.mean([o['overall']['format_rate'] for o in done])), 4), abstain={d:round(float(np.mean([o['per_difficulty'][d]['abstain_rate'] for o in done])), 4) for d in '15'})
-        warm = [o for f in files if (o := home/f'{job_name(f.stem.split("-")[0], "warm-up only")}.json').exists()]
-        if arm!='warm-up only' and len(warm)==len(files): out[arm]['beyond_warm_up'] = against([items(read_json(o))[0] for o in warm], [o[0] for o in parts])
+        at = {s:read_json(f) for s in seeds if (f := jobs/f'{job_name(s, arm)}.json').exists()}
+        if not at: continue
+        done = list(at.values())
+        out[arm] = dict(seeds=list(at), gates=sum(not o['failed_gates'] for o in done), failed=dict(Counter(g for o in done for g in o['failed_gates'])), pay=[o['pay'] for o in done],
+                        in_distribution=against([base], done, 'in_distribution'), ood=against([base], done, 'ood'),
+                        format_rate=round(float(np.mean([o['format_rate'] for o in done])), 4), abstain={d:round(float(np.mean([o['abstain'][d] for o in done])), 4) for d in '15'})
+        for key,other in dict(beyond_warm_up='warm-up only', beyond_plain=plain).items():
+            both = {s:read_json(f) for s in at if (f := jobs/f'{job_name(s, other)}.json').exists()}
+            if arm==other or not both: continue
+            bases,same = list(both.values()),[at[s] for s in both]
+            out[arm][key] = dict(seeds=list(both), pay=round(float(np.mean([a['pay']-b['pay'] for a,b in zip(same, bases)])), 4), in_distribution=against(bases, same, 'in_distribution'), ood=against(bases, same, 'ood'))
     return out
 
+def cell(o): return f'{o["delta"]:+.3f} [{o["lo"]:+.3f}, {o["hi"]:+.3f}]'
+
+def lines(head, rows): return ['', '| '+' | '.join(head)+' |', '|'+'---|'*len(head), *('| '+' | '.join(o)+' |' for o in rows)]
+
 def markdown(out):
-    cell = lambda o: f'{o["delta"]:+.3f} [{o["lo"]:+.3f}, {o["hi"]:+.3f}]'
-    head = f'Mean pay of an item before training: {out["untrained"]["pay"]:.3f}\n\n| arm | gates | pay | ΔBrier | ΔECE | ΔAUROC | Δaccuracy | abstains at 1, 5 | OOD ΔBrier | OOD Δaccuracy |\n|---|---|---|---|---|---|---|---|---|---|'
-    rows = [f'| {k} | {o["gates"]} of {o["seeds"]} | {np.mean(o["pay"]):.3f} | ' + ' | '.join(cell(o['in_distribution'][m]) for m in measures) + f' | {o["abstain"]["1"]:.2f}, {o["abstain"]["5"]:.2f} | {cell(o["ood"]["brier"])} | {cell(o["ood"]["accuracy"])} |' for k,o in out.items() if k!='untrained']
-    more = [f'| {k} | ' + ' | '.join(cell(o['beyond_warm_up'][m]) for m in measures) + ' |' for k,o in out.items() if 'beyond_warm_up' in o]
-    beyond = ['', 'Against the warm-up of the same seed:', '', '| arm | ΔBrier | ΔECE | ΔAUROC | Δaccuracy |', '|---|---|---|---|---|', *more] if more else []
-    return '\n'.join([head, *rows, *beyond])+'\n'
+    arms,deltas = {k:o for k,o in out.items() if k!='untrained'},[f'Δ{o}' for o in ('Brier', 'ECE', 'AUROC', 'accuracy')]
+    text = [f'Mean pay of an item before training: {out["untrained"]["pay"]:.3f}. Against the untrained model:']
+    text += lines(['arm', 'gates', 'pay', *deltas, 'abstains at 1, 5', 'OOD ΔBrier', 'OOD Δaccuracy'],
+                  [[k, f'{o["gates"]} of {len(o["seeds"])}', f'{np.mean(o["pay"]):.3f}', *(cell(o['in_distribution'][m]) for m in measures), f'{o["abstain"]["1"]:.2f}, {o["abstain"]["5"]:.2f}', cell(o['ood']['brier']), cell(o['ood']['accuracy'])] for k,o in arms.items()])
+    for key,what in dict(beyond_warm_up='the warm-up alone', beyond_plain=f'plain GRPO ({plain})').items():
+        both = {k:o[key] for k,o in arms.items() if key in o}
+        if not both: continue
+        text += ['', f'Against {what}, of the same seed:', *lines(['arm', 'seeds', 'Δpay', *deltas, 'OOD ΔBrier', 'OOD Δaccuracy'],
+                 [[k, str(len(o['seeds'])), f'{o["pay"]:+.3f}', *(cell(o['in_distribution'][m]) for m in measures), cell(o['ood']['brier']), cell(o['ood']['accuracy'])] for k,o in both.items()])]
+        text += ['', 'Δaccuracy by difficulty:', *lines(['arm', *'12345'], [[k, *(cell(o['in_distribution']['accuracy_at'][d]) for d in '12345')] for k,o in both.items()])]
+    return '\n'.join(text)+'\n'
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument('study', choices=('training', 'pillars'))
-    p.add_argument('--seeds', type=int, default=5)
+    p.add_argument('--seeds', default='1-5', help='first and last seed')
     p.add_argument('--arms', help='names, separated by semicolons; all when not given')
-    p.add_argument('--home', default='study', help='folder of the jobs')
+    p.add_argument('--home', default='study', help='folder of the runs')
     p.add_argument('--table', action='store_true', help='run nothing, write the table')
     a = p.parse_args()
-    home,arms = Path(a.home),dict(training=training, pillars=pillars)[a.study]
-    if not (home/'world').exists():
-        from honest.nano import write_world
-        write_world(str(home/'world'), n_test=100, n_ood=200)
+    home,arms,results = Path(a.home),dict(training=training, pillars=pillars)[a.study],Path(__file__).parent/'results'
+    first,_,last = a.seeds.partition('-')
+    seeds = range(int(first), int(last or first)+1)
     if not a.table:
-        wanted = a.arms.split(';') if a.arms else list(arms)
-        for seed in range(1, a.seeds+1):
-            for arm in wanted: job(home, arm, arms[arm], seed)
-    out,where = rows(home, arms, a.seeds),Path(__file__).parent/'results'
-    write_json(where/f'nano_{a.study}.json', out)
-    (where/f'nano_{a.study}.md').write_text(markdown(out), encoding='utf-8')
+        for seed in seeds:
+            for arm in a.arms.split(';') if a.arms else arms: job(home, results/'nano_jobs', arm, arms[arm], seed)
+    out = rows(results/'nano_jobs', arms, range(1, 100))
+    write_json(results/f'nano_{a.study}.json', out)
+    (results/f'nano_{a.study}.md').write_text(markdown(out), encoding='utf-8')
     print(markdown(out))
 
 if __name__=='__main__': main()

@@ -178,10 +178,11 @@ def ready(model_id, model_preset, colab_profile, data_dir, output_dir, init_adap
     hush()
 
 def need_files(data_dir, weights=None):
-    "Each domain that will be asked for needs its files: one named after it, or all of the standard ones"
-    from honest.data import need_data
-    wanted = [k for k in ('math', 'code', 'logic') if (weights or {k:1}).get(k, 0)>0]
-    need_data(data_dir, [k for k in wanted if not (Path(data_dir)/f'{k}.jsonl').exists()])
+    "Every domain that `weights` name needs a file; without weights one domain is enough, and what is missing is said"
+    from honest.data import domains, need_data
+    have = [k for k in domains if any(Path(data_dir).glob(f'{k}*.jsonl'))]
+    need_data(data_dir, [k for k in domains if weights.get(k, 0)>0] if weights else [] if have else domains)
+    if not weights and len(have)<len(domains): typer.echo(f'{data_dir} has problems of {", ".join(have)} only; "honest ingest-all" adds the rest')
 
 # %% ../nbs/24_cli.ipynb #writable
 def writable(folder):
