@@ -161,7 +161,7 @@ def fetch_ood_data(tier: Text = None, slices: Text = None, n: int = 200, source:
     show(data.fetch_ood(tier, slices, n, source, output_dir, seed))
 
 # %% ../nbs/24_cli.ipynb #ready
-def ready(model_id, model_preset, colab_profile, data_dir, output_dir, init_adapter=None, resume_from=None, weights=None):
+def ready(model_id, model_preset, colab_profile, data_dir, output_dir, init_adapter=None, resume_from=None, weights=None, some=False):
     "One clear error for whatever a training run would lack"
     from honest.data import get_sampler
     from honest.policy import check_adapter, check_model, hush
@@ -172,17 +172,18 @@ def ready(model_id, model_preset, colab_profile, data_dir, output_dir, init_adap
     check_model(model_id or preset.model_id)
     if init_adapter: check_adapter(init_adapter)
     if resume_from and not Path(resume_from).is_dir(): raise FileNotFoundError(f'--resume-from {resume_from}: no such folder; expected a run folder, a checkpoint or an adapter')
-    need_files(data_dir, weights)
+    need_files(data_dir, weights, some)
     get_sampler(data_dir, split='train')
     writable(output_dir)
     hush()
 
-def need_files(data_dir, weights=None):
-    "Every domain that `weights` name needs a file; without weights one domain is enough, and what is missing is said"
+def need_files(data_dir, weights=None, some=False):
+    "Every standard file must be there, or one named after its domain; only the domains that `weights` name need one, and with `some` any domain is enough: what is missing is said"
     from honest.data import domains, need_data
     have = [k for k in domains if any(Path(data_dir).glob(f'{k}*.jsonl'))]
-    need_data(data_dir, [k for k in domains if weights.get(k, 0)>0] if weights else [] if have else domains)
-    if not weights and len(have)<len(domains): typer.echo(f'{data_dir} has problems of {", ".join(have)} only; "honest ingest-all" adds the rest')
+    if weights: need_data(data_dir, [k for k in domains if weights.get(k, 0)>0 and k not in have])
+    elif not (some and have): need_data(data_dir, [k for k in domains if not (Path(data_dir)/f'{k}.jsonl').exists()])
+    elif len(have)<len(domains): typer.echo(f'{data_dir} has problems of {", ".join(have)} only; "honest ingest-all" adds the rest')
 
 # %% ../nbs/24_cli.ipynb #writable
 def writable(folder):
@@ -209,7 +210,7 @@ def format_sft(model_id: Text = None, model_preset: Text = None, output_dir: str
                max_new_tokens: Whole = None, max_steps: int = -1, seed: int = 42):
     "Teach the answer format on gold answers, with confidences spread over [0, 1].\n\nExample: honest format-sft --model-id Qwen/Qwen2.5-3B-Instruct --output-dir ./honest-qwen-3b-sft"
     kw = dict(locals())
-    ready(model_id, model_preset, colab_profile, data_dir, output_dir, init_adapter)
+    ready(model_id, model_preset, colab_profile, data_dir, output_dir, init_adapter, some=True)
     from honest import sft
     show(given(sft.format_sft(**kw), 'log'))
 
@@ -220,7 +221,7 @@ def calibration_sft(model_id: Text = None, model_preset: Text = None, output_dir
                     max_new_tokens: Whole = None, max_steps: int = -1, seed: int = 42):
     "Warm a model up on its own sampled answers.\n\nExample: honest calibration-sft --model-id Qwen/Qwen2.5-0.5B-Instruct --output-dir ./sft-qwen-0.5b --n-examples 1500 --epochs 2 --hindsight-frac 0.5"
     kw = dict(locals())
-    ready(model_id, model_preset, colab_profile, data_dir, output_dir, init_adapter)
+    ready(model_id, model_preset, colab_profile, data_dir, output_dir, init_adapter, some=True)
     from honest import sft
     show(given(sft.calibration_sft(**kw), 'log'))
 

@@ -631,11 +631,9 @@ def need_data(
     folder=processed,
     wanted: Iterable[str] = domains,  # Domains that will be asked for
 ):
-    "`FileNotFoundError` naming the file of the first of the `wanted` domains that has none in `folder`, and the command that makes it"
-    for domain in wanted:
-        if not any(Path(folder).glob(f'{domain}*.jsonl')):
-            name,fix = next((k,v) for k,v in needs.items() if k.startswith(domain))
-            need(Path(folder)/name, fix)
+    "`FileNotFoundError` naming the first missing file of the `wanted` domains and the command that makes it"
+    for name,fix in needs.items():
+        if re.split(r'[._]', name)[0] in wanted: need(Path(folder)/name, fix)
 
 def _weights(w):
     if w is None or isinstance(w, dict): return w

@@ -93,15 +93,17 @@ def test_one_clear_line(args, says, tmp_path, monkeypatch):
     assert len(out.output.strip().splitlines())==1 and 'Traceback' not in out.output
 
 def test_a_folder_with_some_domains(road, tmp_path, capsys):
-    "One domain is enough to train on, and what is missing is said; a domain asked for by name must be there"
+    "A warm-up takes one domain and says what is missing; GRPO wants every file, or the domains named by their weights"
     from honest.cli import need_files
     (tmp_path/'math.jsonl').write_bytes((road[0]/'data/processed/math.jsonl').read_bytes())
     (tmp_path/'code_mbpp.jsonl').touch()
-    need_files(tmp_path)
+    with pytest.raises(FileNotFoundError, match='ingest-apps'): need_files(tmp_path)
+    need_files(tmp_path, some=True)
     assert 'has problems of math, code only' in capsys.readouterr().out
     need_files(tmp_path, dict(math=.7, code=.3, logic=0))
     with pytest.raises(FileNotFoundError, match='regenerate-zebralogic'): need_files(tmp_path, dict(math=.5, logic=.5))
     need_files(road[0]/'data/processed')
+    need_files(road[0]/'data/processed', some=True)
     assert not capsys.readouterr().out
 
 def test_help_is_quick_and_light():
