@@ -65,6 +65,12 @@ def evaluated(home, name, adapter, hindsight=False):
         full_eval(str(out), model_id='nano', adapter_path=adapter, data_dir=str(home/'world/data/processed'), ood_dir=str(home/'world/eval/ood'), samples=100, ood_samples=200,
                   seeds_file=str(home/'eval_seeds.json'), hindsight=hindsight)
 
+def tagged_arm(cfg): return (cfg.get('grpo', {}) or {}).get('hindsight_mode')=='legacy'
+
+def base_name(cfg):
+    "The untrained model's evaluation with the arm's own prompt, which asks for a hindsight where the arm does"
+    return 'untrained_tagged' if tagged_arm(cfg) else 'untrained'
+
 def job_name(seed, arm): return f'{seed}-' + ''.join(o if o.isalnum() else '_' for o in arm)
 
 def job(home, jobs, arm, cfg, seed):
@@ -80,9 +86,10 @@ def job(home, jobs, arm, cfg, seed):
         on = str(run) if any(run.glob('checkpoint-*/optimizer.pt')) else None
         if not (run/'final_adapters/adapter_config.json').exists(): train_grpo('nano', data_dir=data, output_dir=str(run), init_adapter=adapter, resume_from=on, seed=seed, pay=Pay(**pay | cfg.get('pay', {})), **cfg.get('grpo', {}))
         adapter = str(run/'final_adapters')
-    evaluated(home, 'untrained', None)
-    evaluated(home, tag, adapter, cfg.get('grpo', {}) and cfg['grpo'].get('hindsight_mode')=='legacy')
-    for name in ('untrained', tag): keep(home, name, jobs/f'{name}.json')
+    base = base_name(cfg)
+    evaluated(home, base, None, tagged_arm(cfg))
+    evaluated(home, tag, adapter, tagged_arm(cfg))
+    for name in (base, tag): keep(home, name, base, jobs/f'{name}.json')
     print(f'{arm}, seed {seed}: {time.time()-t0:.0f} s', flush=True)
 
 def scores(part):
@@ -91,11 +98,11 @@ def scores(part):
     cy = [next(iter(zip(*pairs([o], worst=True)[:2])), (None, None)) for o in samples]
     return dict(difficulty=''.join(str(o['difficulty']) for o in samples), items=sha256('\n'.join(o['id'] for o in samples).encode()).hexdigest()[:16], c=[None if c is None else round(float(c), 4) for c,_ in cy], y=''.join('-' if y is None else str(int(y)) for _,y in cy))
 
-def keep(home, name, file):
+def keep(home, name, base, file):
     "Write what the table needs of a job, so that it can be made again without the run"
     if file.exists(): return
     run = read_json(home/f'{name}.json')
-    out = dict(pay=round(mean_pay(run), 4), failed_gates=failed_gates(home, name), format_rate=run['overall']['format_rate'], abstain={d:run['per_difficulty'][d]['abstain_rate'] for d in run['per_difficulty']},
+    out = dict(pay=round(mean_pay(run), 4), failed_gates=failed_gates(home, name, base), format_rate=run['overall']['format_rate'], abstain={d:run['per_difficulty'][d]['abstain_rate'] for d in run['per_difficulty']},
                in_distribution=scores(run['in_distribution']), ood=scores(run['ood']))
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(out, separators=(',', ':'))+'\n', encoding='utf-8')
@@ -131,20 +138,19 @@ def mean_pay(run):
 
 about_ood = ('Calibration transfer ratio', 'Δ ECE on ≥2 OOD slices')
 
-def failed_gates(home, name):
-    "Names of the in-distribution gates that a job fails against the untrained model, by `honest compare-runs`"
+def failed_gates(home, name, base):
+    "Names of the in-distribution gates that a job fails against the untrained model `base`, by `honest compare-runs`"
     from honest.compare import compare_runs
-    out = compare_runs(str(home/'untrained.json'), str(home/f'{name}.json'), str(home/f'gates-{name}.md'))
+    out = compare_runs(str(home/f'{base}.json'), str(home/f'{name}.json'), str(home/f'gates-{name}.md'))
     return [o for o in out['failed_gates'] if o not in about_ood]
 
 def rows(jobs, arms, seeds):
     "One row an arm with finished jobs: against the untrained model, and against the warm-up alone and plain GRPO of the same seeds"
-    base,out = read_json(jobs/'untrained.json'),{}
-    out['untrained'] = dict(pay=base['pay'])
+    out = dict(untrained=dict(pay=read_json(jobs/'untrained.json')['pay']))
     for arm in progress(arms, 'table'):
         at = {s:read_json(f) for s in seeds if (f := jobs/f'{job_name(s, arm)}.json').exists()}
         if not at: continue
-        done = list(at.values())
+        base,done = read_json(jobs/f'{base_name(arms[arm])}.json'),list(at.values())
         out[arm] = dict(seeds=list(at), gates=sum(not o['failed_gates'] for o in done), failed=dict(Counter(g for o in done for g in o['failed_gates'])), pay=[o['pay'] for o in done],
                         in_distribution=against([base], done, 'in_distribution'), ood=against([base], done, 'ood'),
                         format_rate=round(float(np.mean([o['format_rate'] for o in done])), 4), abstain={d:round(float(np.mean([o['abstain'][d] for o in done])), 4) for d in '15'})
