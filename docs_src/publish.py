@@ -1,11 +1,16 @@
-"""Copy the comparison of a finished `honest demo` into `results/nano`, and write its tables and those of `study.py` into `results.md`, between the markers.
+"""Write the tables of `results.md` between its markers: those of `study.py`, and with a finished demo its comparison, which is copied into `results/nano`.
 
+    python docs_src/publish.py                       # the tables of study.py
     honest demo && python docs_src/publish.py demo
 """
-import json, re, shutil, sys
+import re, shutil, sys
 from pathlib import Path
 
+from honest.core import read_json
+from study import brief
+
 here = Path(__file__).parent
+results = here/'results'
 names = {'brier':'Brier', 'ece':'ECE', 'auroc':'AUROC', 'accuracy':'accuracy'}
 
 def table(head, rows): return '\n'.join([f'| {" | ".join(head)} |', '|'+'---|'*len(head), *(f'| {" | ".join(o)} |' for o in rows)])
@@ -28,15 +33,19 @@ def others(r): return table(['predictor', 'Brier', 'ECE', 'AUROC', 'what trainin
 
 parts = dict(headline=headline, stages=stages, slices=slices, gates=gates, others=others)
 
-def main(demo):
-    out = here/'results/nano'
+def demo_tables(demo):
+    "Copy a demo's comparison and make its tables"
+    out = results/'nano'
     out.mkdir(parents=True, exist_ok=True)
     for o in ('comparison.md', 'comparison.json', 'plots/comparison.png', 'plots/comparison.svg'): shutil.copy(Path(demo)/'eval'/o, out/Path(o).name)
-    r,page = json.loads((out/'comparison.json').read_text('utf-8')),here/'results.md'
-    text = page.read_text('utf-8')
-    for k,f in parts.items(): text = re.sub(rf'(<!-- {k} -->\n).*?(\n<!-- end -->)', lambda m: f'{m[1]}\n{f(r)}\n{m[2]}', text, flags=re.S)
-    for o in out.parent.glob('nano_*.md'): text = re.sub(rf'(<!-- {o.stem} -->\n).*?(\n<!-- end -->)', lambda m: f'{m[1]}\n{o.read_text("utf-8").strip()}\n{m[2]}', text, flags=re.S)
-    page.write_text(text, 'utf-8')
-    print(headline(r), stages(r), sep='\n\n')
+    r = read_json(out/'comparison.json')
+    return {k:f(r) for k,f in parts.items()}
 
-if __name__=='__main__': main(sys.argv[1])
+def main(demo=None):
+    page = here/'results.md'
+    text = page.read_text('utf-8')
+    tables = {o.stem:brief(read_json(o)) for o in results.glob('nano_*.json')} | (demo_tables(demo) if demo else {})
+    for k,table in tables.items(): text = re.sub(rf'(<!-- {k} -->\n).*?(\n<!-- end -->)', lambda m: f'{m[1]}\n{table}\n{m[2]}', text, flags=re.S)
+    page.write_text(text, 'utf-8')
+
+if __name__=='__main__': main(*sys.argv[1:])
