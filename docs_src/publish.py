@@ -1,12 +1,16 @@
-"""Write the tables of `results.md` between its markers: those of `study.py`, and with a finished demo its comparison, which is copied into `results/nano`.
+"""Write the tables of `results.md` between its markers, from the artifacts in `results`, and put new artifacts there first.
 
-    python docs_src/publish.py                       # the tables of study.py
-    honest demo && python docs_src/publish.py demo
+    python docs_src/publish.py                              # only the tables
+    honest demo && python docs_src/publish.py nano demo     # the comparison of a finished demo
+    python docs_src/publish.py smollm2 RUNS                 # a road on a real model, results/smollm2
+
+RUNS holds the evaluations `untrained.json`, `warm.json` and `grpo.json` (the last may be missing) and the run folders `sft` and `grpo`.
+Evaluations are kept without any text of a data set or a model: ids, hashes, verdicts, confidences, and what is made of them.
 """
-import re, shutil, sys
+import json, re, shutil, sys
 from pathlib import Path
 
-from honest.core import read_json
+from honest.core import read_json, write_json
 from study import brief
 
 here = Path(__file__).parent
@@ -33,19 +37,59 @@ def others(r): return table(['predictor', 'Brier', 'ECE', 'AUROC', 'what trainin
 
 parts = dict(headline=headline, stages=stages, slices=slices, gates=gates, others=others)
 
-def demo_tables(demo):
-    "Copy a demo's comparison and make its tables"
-    out = results/'nano'
-    out.mkdir(parents=True, exist_ok=True)
-    for o in ('comparison.md', 'comparison.json', 'plots/comparison.png', 'plots/comparison.svg'): shutil.copy(Path(demo)/'eval'/o, out/Path(o).name)
-    r = read_json(out/'comparison.json')
-    return {k:f(r) for k,f in parts.items()}
+texts = ('text', 'answer', 'reason', 'note')
+stage_names = dict(untrained='untrained', warm='warm-up', grpo='warm-up + GRPO')
+rates = dict(format_rate='format', abstain_rate='abstains', accuracy='accuracy', mean_confidence='confidence', ece='ECE', brier='Brier', auroc='AUROC', brier_worst='Brier, nothing left out')
 
-def main(demo=None):
+def without_text(run):
+    "An evaluation without the texts of its samples"
+    def part(o): return {k:dict(v, samples=[{a:b for a,b in x.items() if a not in texts} for x in v['samples']]) if k!='metrics' else v for k,v in o.items()}
+    return run | {k:part(run[k]) for k in ('in_distribution', 'ood')}
+
+def shown(x):
+    "`x` with absolute paths, wherever they stand, shortened to their last part"
+    if isinstance(x, dict): return {k:shown(v) for k,v in x.items()}
+    if isinstance(x, list): return [shown(o) for o in x]
+    return Path(x).name if isinstance(x, str) and x.startswith('/') and Path(x).is_absolute() else x
+
+def keep_demo(name, demo):
+    "Copy a demo's comparison"
+    for o in ('comparison.md', 'comparison.json', 'plots/comparison.png', 'plots/comparison.svg'): shutil.copy(Path(demo)/'eval'/o, results/name/Path(o).name)
+
+def keep_runs(name, runs):
+    "Keep what a road on a real model left, and compare its ends"
+    from honest.compare import compare_runs
+    from honest.audit import plot_training_curves
+    out,runs = results/name,Path(runs)
+    for k in stage_names:
+        if (runs/f'{k}.json').exists(): (out/f'{k}.json').write_text(json.dumps(shown(without_text(read_json(runs/f'{k}.json'))), separators=(',', ':'))+'\n', encoding='utf-8')
+    trained = 'grpo' if (out/'grpo.json').exists() else 'warm'
+    compare_runs(str(out/'untrained.json'), str(out/f'{trained}.json'), str(out/'comparison.md'), between=str(out/'warm.json') if trained=='grpo' else None, plot=True, plot_output=str(out/'comparison.png'))
+    for f in ('sft/training_args.json', 'sft/sft_summary.json', 'grpo/training_args.json', 'grpo/trainer_state.json'):
+        if (runs/f).exists(): write_json(out/f.replace('/', '_'), shown(read_json(runs/f)))
+    if (runs/'grpo/trainer_state.json').exists(): plot_training_curves(str(runs/'grpo/trainer_state.json'), str(out/'training'))
+
+def by_stage(name):
+    "One row a part and stage of the road on a real model"
+    runs = {v:read_json(f) for k,v in stage_names.items() if (f := results/name/f'{k}.json').exists()}
+    def row(part, stage, o): return [part, stage, str(o['n_valid']), *(value(o[k]) for k in rates)]
+    first = next(iter(runs.values()))
+    return table(['items', 'stage', 'valid', *rates.values()], [row('in distribution', k, o['overall']) for k,o in runs.items()] + [row(s, k, o['ood'][s]) for s in first['ood'] if s!='metrics' for k,o in runs.items()])
+
+def page_tables(name):
+    "The tables of one model"
+    r = read_json(results/name/'comparison.json')
+    return {f'{name} {k}':f(r) for k,f in parts.items() if k!='stages' or r.get('between')} | ({f'{name} by stage':by_stage(name)} if name!='nano' else {})
+
+def main(name=None, folder=None):
+    if name:
+        (results/name).mkdir(parents=True, exist_ok=True)
+        (keep_demo if name=='nano' else keep_runs)(name, folder)
+    tables = {o.stem:brief(read_json(o)) for o in results.glob('nano_*.json')}
+    for o in results.glob('*/comparison.json'): tables |= page_tables(o.parent.name)
     page = here/'results.md'
     text = page.read_text('utf-8')
-    tables = {o.stem:brief(read_json(o)) for o in results.glob('nano_*.json')} | (demo_tables(demo) if demo else {})
-    for k,table in tables.items(): text = re.sub(rf'(<!-- {k} -->\n).*?(\n<!-- end -->)', lambda m: f'{m[1]}\n{table}\n{m[2]}', text, flags=re.S)
+    for k,rows in tables.items(): text = re.sub(rf'(<!-- {k} -->\n).*?(\n<!-- end -->)', lambda m: f'{m[1]}\n{rows}\n{m[2]}', text, flags=re.S)
     page.write_text(text, 'utf-8')
 
 if __name__=='__main__': main(*sys.argv[1:])

@@ -623,7 +623,8 @@ def _unjudged(a, b):
     n = [sum(o['verdict']=='unjudgeable' for o in s) for s in (a, b)]
     return [f'unjudgeable and in no gate: {n[0]} of {len(a)} items before, {n[1]} of {len(b)} after'] if any(n) else []
 
-def _name(run): return f'{run.get("model_id")}' + (f' + {run["adapter_path"]}' if run.get('adapter_path') else '')
+def _shown(path): return Path(path).name if Path(path).is_absolute() else path
+def _name(run): return ' + '.join(_shown(run[k]) for k in ('model_id', 'adapter_path') if run.get(k))
 def _model(run):
     "What the trained run was: model, adapter, and how it was asked"
     args = (run.get('manifest') or {}).get('args') or {}

@@ -117,7 +117,7 @@ def _read(text, s, hits):
 def _claim(text, part, abstained):
     "A claim from the contents of its tags"
     for o in ('reasoning', 'answer'):
-        if part.get(o)=='': return Claim(text, reason=f'empty {o}')
+        if o in part and not part[o].strip(' \n\t.…'): return Claim(text, reason=f'empty {o}')
     if abstained: return Claim(text, reasoning=part.get('reasoning'), abstained=True)
     nums = {}
     for k,o in zip('crh', ('confidence', 'refined_confidence', 'hindsight')):
