@@ -164,14 +164,20 @@ class HonestTrainer(GRPOTrainer):
 
     def _load_optimizer_and_scheduler(self, checkpoint):
         super()._load_optimizer_and_scheduler(checkpoint)
-        if checkpoint and (Path(checkpoint)/'honest_state.json').exists():
-            s = read_json(Path(checkpoint)/'honest_state.json')
-            self.generations,self.beta = s['generations'],s['beta']
-            self.env.source.load(s['source'])
+        if checkpoint and (Path(checkpoint)/'honest_state.json').exists(): self.load_env(checkpoint)
+
+    def _counting(self): return [o for o in self.callback_handler.callbacks if isinstance(getattr(o, 'count', None), int)]
+
+    def load_env(self, folder):
+        "Go on from the state in `folder`"
+        s = read_json(Path(folder)/'honest_state.json')
+        self.generations,self.beta = s['generations'],s['beta']
+        self.env.source.load(s['source'])
+        for o in self._counting(): o.count = s.get('guards', {}).get(type(o).__name__, 0)
 
     def save_env(self, folder):
         "Write the curriculum's state to `folder`"
-        write_json(Path(folder)/'honest_state.json', dict(generations=self.generations, beta=self.beta, source=self.env.source.state()))
+        write_json(Path(folder)/'honest_state.json', dict(generations=self.generations, beta=self.beta, guards={type(o).__name__:o.count for o in self._counting()}, source=self.env.source.state()))
         for name,state in self.env.source.state().items():
             write_json(Path(folder)/f'{ {"control":"difficulty"}.get(name, name)}_state.json', state)
 
@@ -197,34 +203,34 @@ class AdaptiveBetaCallback(_Guard):
 
 class KLEarlyStopCallback(_Guard):
     "Save and stop after `patience` logs in a row with KL above `limit`"
-    def __init__(self, limit: float = .5, patience: int = 3): self.limit,self.patience,self.bad = limit,patience,0
+    def __init__(self, limit: float = .5, patience: int = 3): self.limit,self.patience,self.count = limit,patience,0
     def on_log(self, args, state, control, logs=None, **kw):
         if (kl := (logs or {}).get('kl')) is None: return
-        self.bad = self.bad+1 if kl>self.limit else 0
-        if self.bad>=self.patience:
-            self.say(state, f'KL above {self.limit} in {self.bad} logs in a row; saving and stopping. Lower --learning-rate or raise --beta')
+        self.count = self.count+1 if kl>self.limit else 0
+        if self.count>=self.patience:
+            self.say(state, f'KL above {self.limit} in {self.count} logs in a row; saving and stopping. Lower --learning-rate or raise --beta')
             control.should_save = control.should_training_stop = True
 
 class RewardHealthCallback(_Guard):
     "Report dead batches, and stop after `patience` of them in a row"
-    def __init__(self, least: float = 1e-4, patience: int = 10): self.least,self.patience,self.dead = least,patience,0
+    def __init__(self, least: float = 1e-4, patience: int = 10): self.least,self.patience,self.count = least,patience,0
     def on_log(self, args, state, control, logs=None, **kw):
         logs = logs or {}
         if 'reward_std' not in logs: return
         dead = (logs['reward_std'] or 0)<self.least or logs.get('frac_reward_zero_std')==1
-        self.dead = self.dead+1 if dead else 0
-        if self.dead==1: self.say(state, 'no group has any spread of pay: this batch moves nothing')
-        if self.dead>=self.patience:
-            self.say(state, f'{self.dead} dead batches in a row; saving and stopping. Warm the model up (honest calibration-sft), or raise --num-generations or --temperature')
+        self.count = self.count+1 if dead else 0
+        if self.count==1: self.say(state, 'no group has any spread of pay: this batch moves nothing')
+        if self.count>=self.patience:
+            self.say(state, f'{self.count} dead batches in a row; saving and stopping. Warm the model up (honest calibration-sft), or raise --num-generations or --temperature')
             control.should_save = control.should_training_stop = True
 
 class ConfidenceCollapseCallback(_Guard):
     "Warn when at least `mass` of the completions state one value, `patience` logs in a row"
-    def __init__(self, mass: float = .95, patience: int = 3): self.mass,self.patience,self.bad = mass,patience,0
+    def __init__(self, mass: float = .95, patience: int = 3): self.mass,self.patience,self.count = mass,patience,0
     def on_log(self, args, state, control, logs=None, **kw):
         if (top := (logs or {}).get('confidence/top1_mass')) is None: return
-        self.bad = self.bad+1 if top>=self.mass else 0
-        if self.bad==self.patience:
+        self.count = self.count+1 if top>=self.mass else 0
+        if self.count==self.patience:
             self.say(state, f'{top:.0%} of the completions state one confidence. Warm the model up with spread confidences, or raise --temperature')
 
 # %% ../nbs/19_grpo.ipynb #samples

@@ -52,6 +52,20 @@ def test_resume_is_exact(unbroken, data, tmp_path):
     for o in ('honest_state.json', 'difficulty_state.json', 'final_adapters/adapter_model.safetensors'):
         assert file_hash(unbroken/o)==file_hash(tmp_path/'resumed'/o), o
 
+def test_guards_go_on_counting(tmp_path):
+    "What a guard has counted stands in the checkpoint, so that a resumed run stops where the unbroken one would"
+    from types import SimpleNamespace as N
+    from honest.grpo import HonestTrainer, KLEarlyStopCallback, RewardHealthCallback, AdaptiveBetaCallback
+    def trainer(counts):
+        kl,dead = KLEarlyStopCallback(),RewardHealthCallback()
+        kl.count,dead.count = counts
+        out = N(generations=7, beta=.03, env=N(source=N(state=dict, load=lambda s: None)), callback_handler=N(callbacks=[AdaptiveBetaCallback(), kl, dead]))
+        out._counting = lambda: HonestTrainer._counting(out)
+        return out
+    HonestTrainer.save_env(trainer((2, 9)), tmp_path)
+    HonestTrainer.load_env(other := trainer((0, 0)), tmp_path)
+    assert [o.count for o in other._counting()]==[2, 9] and other.beta==.03
+
 def test_generation_changes_after_a_step(unbroken):
     "The adapter that was trained is not the one it started from"
     from safetensors.torch import load_file
