@@ -67,7 +67,7 @@ flags |= dict(
     baseline='Results before training', after='Results after training', between='Results after the warm-up alone: what GRPO added is reported too', plot='Draw the figure', plot_output='Where the figure goes; SVG beside it', model_card='Write a model card here, such as RUN/final_adapters/README.md',
     strict='Exit 1 when a gate fails', n_resamples='Bootstrap resamples', versus='A second file, paired by item', confidence='Column of the confidence, in [0, 1]', correct='Column of correctness', group='Column of the cluster',
     id='Column of the item', bins='Bins of the calibration error', report='Write a Markdown report here', trainer_state='trainer_state.json of a run', out='Folder of the figures', label='Text on the figures',
-    full_results='full_results.json of the run', vanilla='full_results.json of a run without the pillars', workdir='Folder of everything it makes', fresh='Start over',
+    full_results='full_results.json of the run; eval/full_results.json if it is there', vanilla='full_results.json of a run without the pillars', workdir='Folder of everything it makes', fresh='Start over',
     engine='transformers, vllm (CUDA), or openai: any OpenAI-compatible server', base_url='Address of the server, such as http://localhost:8000/v1',
     api_key='API key of the server; better in HONEST_API_KEY', quick='A minute in all: so few items and steps that the numbers mean nothing', steps='Optimiser steps', n_train='Training problems a condition', n_ood='Items a slice', skip_sft='GRPO only')
 
@@ -329,10 +329,11 @@ def plot_training_curves(trainer_state: str = './honest-grpo/trainer_state.json'
     show(audit.plot_training_curves(trainer_state, out, label))
 
 @command
-def verify_self_learning(run_dir: Annotated[str, typer.Argument(help='Run folder')], full_results: str = 'eval/full_results.json', vanilla: Text = None, strict: bool = False):
+def verify_self_learning(run_dir: Annotated[str, typer.Argument(help='Run folder')], full_results: Text = None, vanilla: Text = None, strict: bool = False):
     "Did each pillar do its part?\n\nExample: honest verify-self-learning ./honest-qwen-3b-grpo --full-results eval/full_results.json"
     from honest import audit
-    out = audit.verify_self_learning(run_dir, full_results, vanilla)
+    usual = 'eval/full_results.json'
+    out = audit.verify_self_learning(run_dir, full_results or (usual if Path(usual).exists() else None), vanilla)
     typer.echo(audit.verify_text(out))
     show(out)
     if strict and not out['pass']: raise typer.Exit(1)

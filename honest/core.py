@@ -211,8 +211,14 @@ def manifest(
                 inputs={str(o):file_hash(o) for o in inputs if Path(o).exists()})
 
 # %% ../nbs/00_core.ipynb #progress
+class _Log:
+    "stderr as a log: one line a message, no moving bar"
+    def write(self, s): return sys.stderr.write(s.strip()+'\n') if s.strip() else 0
+    def flush(self): sys.stderr.flush()
+
 def progress(it=None, desc='', total=None, **kw):
-    "`tqdm` over `it` on stderr; silent when stderr is no terminal or after `HONEST_QUIET=1`"
+    "`tqdm` over `it` on stderr; a line a minute when that is neither a terminal nor a notebook, and nothing after `HONEST_QUIET=1`"
     from tqdm import tqdm
-    quiet = not sys.stderr.isatty() or os.environ.get('HONEST_QUIET')=='1'
-    return tqdm(it, desc=desc, total=total, file=sys.stderr, disable=bool(quiet), dynamic_ncols=True, **kw)
+    watched = sys.stderr.isatty() or 'ipykernel' in sys.modules
+    how = dict(file=sys.stderr, delay=2, dynamic_ncols=True) if watched else dict(file=_Log(), delay=60, mininterval=60, maxinterval=60, ncols=100)
+    return tqdm(it, desc=desc, total=total, disable=os.environ.get('HONEST_QUIET')=='1', **how | kw)

@@ -211,7 +211,7 @@ def fit(
     with _scratch() as tmp:
         args = TrainingArguments(tmp, per_device_train_batch_size=micro, gradient_accumulation_steps=batch_size//micro, num_train_epochs=epochs,
             max_steps=max_steps, learning_rate=learning_rate, lr_scheduler_type='linear', warmup_steps=20 if small else 5, seed=seed, logging_steps=5,
-            save_strategy='no', report_to='none', disable_tqdm=bool(progress(range(0)).disable), remove_unused_columns=False,
+            save_strategy='no', report_to='none', disable_tqdm=True, remove_unused_columns=False,
             bf16=small and best_dtype(model.device.type)==torch.bfloat16, use_cpu=model.device.type=='cpu')
         trainer = _trainer(tok, brier_weight)(model=model, args=args, train_dataset=rows, callbacks=_watcher(watch) if watch else [], data_collator=partial(collate, pad=tok.pad_token_id))
         trainer.remove_callback(PrinterCallback)
@@ -247,14 +247,15 @@ def _scratch():
     import tempfile
     return tempfile.TemporaryDirectory(prefix='honest-sft-')
 
-def _lines(every=25):
+def _lines(every=25, seconds=60):
     "A callback that prints loss and time left now and then"
     from transformers import TrainerCallback
     class Lines(TrainerCallback):
-        def on_train_begin(self, args, state, control, **kw): self.t0 = time.time()
+        def on_train_begin(self, args, state, control, **kw): self.t0 = self.said = time.time()
         def on_log(self, args, state, control, logs=None, **kw):
-            if 'loss' not in (logs or {}) or state.global_step%every: return
-            left = int((time.time()-self.t0)/state.global_step*(state.max_steps-state.global_step))
+            now = time.time()
+            if 'loss' not in (logs or {}) or (state.global_step%every and now-self.said<seconds): return
+            left,self.said = int((now-self.t0)/state.global_step*(state.max_steps-state.global_step)),now
             print(f'step {state.global_step}/{state.max_steps}  loss {float(logs["loss"]):.3f}  left {left//60}:{left%60:02d}', flush=True)
     return Lines()
 
