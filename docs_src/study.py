@@ -31,10 +31,12 @@ training = {
     'tokenised Brier targets, warm-up only': dict(sft=dict(target='brier'), grpo=None),
     'unanchored warm-up, only': dict(sft=dict(anchor=False), grpo=None),
 }
-smc,cpr,gss,tagged = dict(smc={}),dict(replay={}),dict(self_play={}),dict(hindsight_frac=.5)
+smc,cpr,gss,tagged,critical = dict(smc={}),dict(replay={}),dict(self_play={}),dict(hindsight_frac=.5),dict(reasoning_mode='refined')
 pillars = {
     plain: dict(),
     'HCR legacy': dict(sft=tagged, grpo=dict(hindsight_mode='legacy')),
+    'HCR refined, warm-up only': dict(sft=critical, grpo=None),
+    'HCR refined': dict(sft=critical, grpo=dict(hindsight_mode='refined')),
     'CPR': dict(grpo=dict(pillars=cpr)),
     'SMC': dict(grpo=dict(pillars=smc)),
     'GSS': dict(grpo=dict(pillars=gss)),
@@ -58,19 +60,23 @@ def world(home):
         write_world(str(home/'world'), n_test=100, n_ood=200)
     return home/'world'
 
-def evaluated(home, name, adapter, hindsight=False):
+def form(cfg):
+    "How an arm's answers are asked for"
+    legacy = (cfg.get('grpo', {}) or {}).get('hindsight_mode')=='legacy'
+    return dict(hindsight=legacy, reasoning_mode=(cfg.get('sft', {}) or {}).get('reasoning_mode', 'required'))
+
+def base_name(cfg):
+    "The untrained model's evaluation, asked in the arm's own form"
+    o = form(cfg)
+    return 'untrained' + '_tagged'*o['hindsight'] + '_refined'*(o['reasoning_mode']=='refined')
+
+def evaluated(home, name, adapter, cfg):
     "Run a full evaluation, on the same items for all"
     from honest.evaluate import full_eval
     out = home/f'{name}.json'
     if not out.exists():
         full_eval(str(out), model_id='nano', adapter_path=adapter, data_dir=str(home/'world/data/processed'), ood_dir=str(home/'world/eval/ood'), samples=100, ood_samples=200,
-                  seeds_file=str(home/'eval_seeds.json'), hindsight=hindsight)
-
-def tagged_arm(cfg): return (cfg.get('grpo', {}) or {}).get('hindsight_mode')=='legacy'
-
-def base_name(cfg):
-    "The untrained model's evaluation with the arm's own prompt, which asks for a hindsight where the arm does"
-    return 'untrained_tagged' if tagged_arm(cfg) else 'untrained'
+                  seeds_file=str(home/'eval_seeds.json'), **form(cfg))
 
 def job_name(seed, arm): return f'{seed}-' + ''.join(o if o.isalnum() else '_' for o in arm)
 
@@ -88,8 +94,8 @@ def job(home, jobs, arm, cfg, seed):
         if not (run/'final_adapters/adapter_config.json').exists(): train_grpo('nano', data_dir=data, output_dir=str(run), init_adapter=adapter, resume_from=on, seed=seed, pay=Pay(**default_pay | cfg.get('pay', {})), **cfg.get('grpo', {}))
         adapter = str(run/'final_adapters')
     base = base_name(cfg)
-    evaluated(home, base, None, tagged_arm(cfg))
-    evaluated(home, tag, adapter, tagged_arm(cfg))
+    evaluated(home, base, None, cfg)
+    evaluated(home, tag, adapter, cfg)
     for name in (base, tag): keep(home, name, base, jobs/f'{name}.json')
     print(f'{arm}, seed {seed}: {time.time()-t0:.0f} s', flush=True)
 
@@ -106,8 +112,9 @@ def keep(home, name, base, file):
     "Write what the table needs of a job, so that it can be made again without the run"
     if file.exists(): return
     run = read_json(home/f'{name}.json')
+    m = run['in_distribution']['metrics']
     out = dict(failed_gates=failed_gates(home, name, base), format_rate=run['overall']['format_rate'], abstain={d:run['per_difficulty'][d]['abstain_rate'] for d in run['per_difficulty']},
-               in_distribution=scores(run['in_distribution']), ood=scores(run['ood']))
+               refined={k:m[k] for k in ('refined_gain', 'mean_hindsight_error', 'mean_calibration_error') if m.get(k) is not None}, in_distribution=scores(run['in_distribution']), ood=scores(run['ood']))
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(out, separators=(',', ':'))+'\n', encoding='utf-8')
 
