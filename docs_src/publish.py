@@ -7,19 +7,21 @@
 RUNS holds the evaluations `untrained.json`, `warm.json` and `grpo.json` (the last may be missing) and the run folders `sft` and `grpo`.
 Evaluations are kept without any text of a data set or a model: ids, hashes, verdicts, confidences, and what is made of them.
 """
-import json, re, shutil, sys
+import json, os, re, shutil, sys
 from pathlib import Path
 
 from honest.core import read_json, write_json
 from study import brief
 
-here = Path(__file__).parent
+here = Path(os.path.relpath(Path(__file__).parent))  # relative, since manifests name what was read
 results = here/'results'
 names = {'brier':'Brier', 'ece':'ECE', 'auroc':'AUROC', 'accuracy':'accuracy'}
 
 def table(head, rows): return '\n'.join([f'| {" | ".join(head)} |', '|'+'---|'*len(head), *(f'| {" | ".join(o)} |' for o in rows)])
-def change(o): return f'{o["delta"]:+.3f} [{o["lo"]:+.3f}, {o["hi"]:+.3f}]'
+def change(o): return '–' if o['delta'] is None else f'{o["delta"]:+.3f}' + ('' if o['lo'] is None else f' [{o["lo"]:+.3f}, {o["hi"]:+.3f}]')
 def value(x): return '–' if x is None else f'{x:.3f}'
+def move(o): return ' → '.join('–' if o[k] is None else f'{o[k]:.2f}' for k in ('before', 'after'))
+def bounds(o): return '–' if o['lo'] is None else f'[{o["lo"]:.3f}, {o["hi"]:.3f}]'
 
 def headline(r): return table(['in distribution', 'before', 'after', 'difference, 95 % interval'], [[v, value(o['before']), value(o['after']), change(o)] for k,v in names.items() for o in [r['overall'][k]]])
 
@@ -29,9 +31,11 @@ def stages(r):
     return table(['', *(f'Δ{v}' for v in names.values())], rows)
 
 def slices(r):
-    return table(['slice', 'accuracy', 'ECE', 'ΔBrier', 'status'], [[k, *(f'{o[m]["before"]:.2f} → {o[m]["after"]:.2f}' for m in ('accuracy', 'ece')), change(o['brier']), o['status']] for k,o in r['ood'].items()])
+    return table(['slice', 'valid in both', 'accuracy', 'AUROC', 'ECE', 'ΔBrier', 'status'],
+                 [[k, str(o['n']), *(move(o[m]) for m in ('accuracy', 'auroc', 'ece')), change(o['brier']), o['status']] for k,o in r['ood'].items()])
 
-def gates(r): return table(['gate', 'threshold', 'value', ''], [[o['gate'], o['threshold'], value(o['value']), 'pass' if o['pass'] else '**fail**'] for o in r['gates']])
+def gates(r):
+    return table(['gate', 'threshold', 'value', '95 % interval', ''], [[o['gate'], o['threshold'], value(o['value']), bounds(o), 'pass' if o['pass'] else '**fail**'] for o in r['gates']])
 
 def others(r): return table(['predictor', 'Brier', 'ECE', 'AUROC', 'what training gains over it (ΔBrier)'], [[o['name'], value(o['brier']), value(o['ece']), value(o['auroc']), change(o['gain'])] for o in r['baselines']])
 
