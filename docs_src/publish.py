@@ -4,14 +4,14 @@
     honest demo && python docs_src/publish.py nano demo     # the comparison of a finished demo
     python docs_src/publish.py smollm2 RUNS                 # a road on a real model, results/smollm2
 
-RUNS holds the evaluations `untrained.json`, `warm.json` and `grpo.json` (the last may be missing) and the run folders `sft` and `grpo`.
+RUNS holds the evaluations `untrained.json`, `warm.json` and `grpo.json` (the last two may be missing) and the run folders `sft` and `grpo`.
 Evaluations are kept without any text of a data set or a model: ids, hashes, verdicts, confidences, and what is made of them.
 """
 import json, os, re, shutil, sys
 from pathlib import Path
 
 from honest.core import read_json, write_json
-from study import brief
+from study import brief, scores
 
 here = Path(os.path.relpath(Path(__file__).parent))  # relative, since manifests name what was read
 results = here/'results'
@@ -67,6 +67,7 @@ def keep_runs(name, runs):
     out,runs = results/name,Path(runs)
     for k in stage_names:
         if (runs/f'{k}.json').exists(): (out/f'{k}.json').write_text(json.dumps(shown(without_text(read_json(runs/f'{k}.json'))), separators=(',', ':'))+'\n', encoding='utf-8')
+    if not (out/'warm.json').exists(): return
     trained = 'grpo' if (out/'grpo.json').exists() else 'warm'
     compare_runs(str(out/'untrained.json'), str(out/f'{trained}.json'), str(out/'comparison.md'), between=str(out/'warm.json') if trained=='grpo' else None, plot=True, plot_output=str(out/'comparison.png'))
     for f in ('sft/training_args.json', 'sft/sft_summary.json', 'grpo/training_args.json', 'grpo/trainer_state.json'):
@@ -76,21 +77,42 @@ def keep_runs(name, runs):
 def by_stage(name):
     "One row a part and stage of the road on a real model"
     runs = {v:read_json(f) for k,v in stage_names.items() if (f := results/name/f'{k}.json').exists()}
-    def row(part, stage, o): return [part, stage, str(o['n_valid']), *(value(o[k]) for k in rates)]
+    def row(part, stage, o, samples): return [part, stage, str(o['n']), str(o['n_valid']), *(value(o[k]) for k in rates), value(mean_pay(samples))]
     first = next(iter(runs.values()))
-    return table(['items', 'stage', 'valid', *rates.values()], [row('in distribution', k, o['overall']) for k,o in runs.items()] + [row(s, k, o['ood'][s]) for s in first['ood'] if s!='metrics' for k,o in runs.items()])
+    return table(['items', 'stage', 'n', 'valid', *rates.values(), 'pay'],
+                 [row('in distribution', k, o['overall'], o['in_distribution']) for k,o in runs.items()] + [row(s, k, o['ood'][s], {s:o['ood'][s]}) for s in first['ood'] if s!='metrics' for k,o in runs.items()])
+
+def mean_pay(part):
+    "What an item earns on average under the default weights; None if none could be judged"
+    paid = [o for o in scores(part)['pay'] if o is not None]
+    return sum(paid)/len(paid) if paid else None
+
+def stated(name):
+    "What the untrained model's stated confidence is worth, in distribution and on each slice, against what costs nothing"
+    from honest.compare import make_pair, other_predictors, posthoc
+    run = read_json(results/name/'untrained.json')
+    cells = {'in distribution':[o|dict(id=f'{k}/{o["id"]}') for k,v in run['in_distribution'].items() if k!='metrics' for o in v['samples']]} | {k:v['samples'] for k,v in run['ood'].items() if k!='metrics'}
+    rows = []
+    for k,samples in cells.items():
+        pair = make_pair(samples, samples)
+        if pair.n: rows += [[k, o['name'].replace('untrained', 'stated', 1), str(o['n']), value(o['accuracy']), value(o['ece']), value(o['auroc']), value(o['brier']), '–' if o['name']=='untrained' else change(dict(delta=-o['gain']['delta'], lo=-o['gain']['hi'], hi=-o['gain']['lo']))]
+                            for o in posthoc(pair, other_predictors(samples, samples))[:-1]]
+    return table(['items', 'predictor', 'valid', 'accuracy', 'ECE', 'AUROC', 'Brier', 'ΔBrier against stated'], rows)
 
 def page_tables(name):
     "The tables of one model"
+    made = {f'{name} by stage':by_stage(name), f'{name} stated':stated(name)} if (results/name/'untrained.json').exists() else {}
+    if not (results/name/'comparison.json').exists(): return made
     r = read_json(results/name/'comparison.json')
-    return {f'{name} {k}':f(r) for k,f in parts.items() if k!='stages' or r.get('between')} | ({f'{name} by stage':by_stage(name)} if name!='nano' else {})
+    return {f'{name} {k}':f(r) for k,f in parts.items() if k!='stages' or (r.get('between') or {}).get('legs', {}).get('in-distribution')} | made
 
 def main(name=None, folder=None):
     if name:
         (results/name).mkdir(parents=True, exist_ok=True)
         (keep_demo if name=='nano' else keep_runs)(name, folder)
     tables = {o.stem:brief(read_json(o)) for o in results.glob('nano_*.json')}
-    for o in results.glob('*/comparison.json'): tables |= page_tables(o.parent.name)
+    for o in results.iterdir():
+        if o.is_dir() and o.name!='nano_jobs': tables |= page_tables(o.name)
     page = here/'results.md'
     text = page.read_text('utf-8')
     for k,rows in tables.items(): text = re.sub(rf'(<!-- {k} -->\n).*?(\n<!-- end -->)', lambda m: f'{m[1]}\n{rows}\n{m[2]}', text, flags=re.S)
